@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNorm (inference), clip and fake-quantization per tensor in one pass.
+//   u = (x - mean) / sqrt(variance + eps) * gamma + beta,  v = clamp(u, lo, hi),  y = fake_quant(v)
+// x [N, C, H, W] f32 (contiguous or channels_last; y keeps the layout); gamma, beta, mean, variance [C].
+// Gradients to x, gamma and beta: dL/dv = dL/dy where the code was not clamped (surrogate clipped) or
+// everywhere (pass_through); dL/du = dL/dv where lo < u < hi, else 0. mean and variance get none.
+#pragma once
+#include "cuda_kernels/fake_quant.h"
+
+namespace zsq::cuda_kernels {
+
+struct BnClipFakeQuantArgs {
+  double eps = 1e-5;
+  float lo = 0, hi = 0;  // hi = infinity: no upper clip
+  std::int64_t qmin = 0, qmax = 0;
+  Surrogate surrogate = Surrogate::clipped;
+};
+
+at::Tensor bn_clip_fake_quant(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
+                              const at::Tensor& mean, const at::Tensor& variance,
+                              const at::Tensor& scale, const at::Tensor& zero_point,
+                              const BnClipFakeQuantArgs& args);
+
+}  // namespace zsq::cuda_kernels

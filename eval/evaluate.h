@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Top-1 and top-5 on real images.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+#include "core/observer.h"
+#include "eval/options.h"
+#include "eval/preset.h"
+
+namespace zsq::eval {
+
+struct Batch {
+  at::Tensor images;  // f32 [N, 3, H, W], preprocessed
+  at::Tensor labels;  // int64 [N]
+};
+
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  virtual std::int64_t size() const = 0;
+  virtual Batch load(std::int64_t begin, std::int64_t count) const = 0;
+};
+
+// CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder (label =
+// index in synsets.txt where there is one, in the folder or its parent, else of the sorted folder
+// names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed) and labels.
+// Error(bad_input) says what was looked for.
+std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset);
+
+struct Result {
+  std::int64_t images = 0;
+  double top1 = 0, top5 = 0;  // per cent
+  double seconds = 0;
+  at::Tensor predictions;  // int64 [images], the arg-max of each image
+};
+
+Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of, const ImageSource& source,
+                const DataOptions& options, Observer& observer);
+
+}  // namespace zsq::eval

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real data, only to measure. Torch-free; recipe keys "data.*".
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/settings.h"
+
+namespace zsq {
+
+struct DataOptions {
+  std::string eval_data;  // folder or file; empty: no evaluation
+  std::string preset;     // preprocessing, see eval/preset.h; empty: not known
+  std::int64_t eval_images = 0;  // 0: all
+  std::int64_t eval_batch_size = 64;
+};
+
+template <class Visitor, class Options>
+void visit_data_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"data.eval_data", "real images to measure with (never to choose or to train)"},
+        o.eval_data);
+  visit(SettingInfo{"data.preset", "preprocessing by name"}, o.preset);
+  visit(SettingInfo{"data.eval_images", "first n images only; 0: all", "images", 0, 1e9},
+        o.eval_images);
+  visit(SettingInfo{"data.eval_batch_size", "images per forward pass", "images", 1, 65536},
+        o.eval_batch_size);
+}
+
+}  // namespace zsq

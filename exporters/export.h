@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Student to file. The registry of targets is in registry.cpp; each writes what the student already is.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "quant/student.h"
+
+namespace zsq::exporters {
+
+using Metadata = std::map<std::string, std::string>;  // scheme, mode, recipe, seed, source hash, ...
+
+struct ExecutesAs {
+  std::string layer, op, executes_as, reason;  // "int8", "float"; the rule that decides
+};
+
+struct ExportReport {
+  std::int64_t bytes = 0;
+  std::vector<ExecutesAs> layers;
+};
+
+// ONNX with Q/DQ nodes, opset 13, for the student's target. BatchNorm is folded exactly; activations
+// uint8 with an integer Min where they have fewer than 8 bits, weights int8 q - z with zero point 0
+// (8-bit asymmetric weights: uint8 with zero points), int32 bias.
+ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
+                         const Metadata& metadata);
+
+// safetensors: per layer "<layer>.weight.codes" (packed: two 4-bit or narrower codes per byte, low
+// nibble first), ".weight.scale", ".weight.zero_point", ".bias", per quantizer "<node>.scale",
+// ".zero_point"; the rest as f32. Metadata says how to read them.
+ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
+                                const Metadata& metadata);
+
+// Bytes of the parameters alone, FP32 and quantized (bits per weight, f32 scales, biases).
+struct SizeReport {
+  std::int64_t fp32_bytes = 0, quantized_bytes = 0;
+};
+SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student);
+
+}  // namespace zsq::exporters

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dense tensor on the host, row-major, as every file format here gives and takes it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zsq::formats {
+
+enum class DType { f16, bf16, f32, f64, u8, i8, u16, i16, i32, u32, i64, u64, boolean };
+
+std::size_t size_of(DType dtype);      // bytes per element
+std::string_view name_of(DType dtype);  // "f32", ...
+
+struct Array {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;  // empty: a scalar
+  std::vector<std::byte> data;      // exactly element_count() * size_of(dtype) bytes
+
+  std::int64_t element_count() const;
+
+  // The elements as T; T must have the size of dtype.
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
+  }
+  template <class T>
+  static Array from(DType dtype, std::vector<std::int64_t> shape, std::span<const T> values) {
+    const auto bytes = std::as_bytes(values);
+    return {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
+  }
+};
+
+// In file order.
+using NamedArrays = std::vector<std::pair<std::string, Array>>;
+
+const Array* find(const NamedArrays& arrays, std::string_view name);  // null where absent
+
+}  // namespace zsq::formats

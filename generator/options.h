@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// How images are made (Qimera, arXiv 2111.02625). Torch-free; recipe keys "generate.*".
+#pragma once
+#include <cstdint>
+
+#include "core/settings.h"
+
+namespace zsq {
+
+enum class Superposing { per_sample, whole_batch };
+enum class MixWeights { softmax_normal, dirichlet };
+
+template <>
+struct EnumNames<Superposing> {
+  static constexpr std::array<std::string_view, 2> names{"per_sample", "whole_batch"};
+};
+template <>
+struct EnumNames<MixWeights> {
+  static constexpr std::array<std::string_view, 2> names{"softmax_normal", "dirichlet"};
+};
+
+struct GeneratorOptions {
+  Superposing superposing = Superposing::per_sample;
+  double superposed_share = 0.4;      // p
+  std::int64_t superposed_labels = 2; // K; clamped to the number of classes
+  MixWeights mix_weights = MixWeights::softmax_normal;
+  double dirichlet_alpha = 1.0;
+  bool embeddings_from_classifier = true;  // EEI: rows of the last linear layer, else N(0, 1)
+  bool train_embeddings = true;
+  bool disentangle = true;  // linear map from the feature width to the latent width
+  std::int64_t latent_width = 0;  // 0: 64 for images up to 32 pixels, else 100
+  double noise_scale = 1.0;
+  bool conditional_mix_average = false;  // published: divide the mixed gamma and beta by K once more
+  double hidden_bn_eps = 0.8;            // published value
+  double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
+  double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
+};
+
+template <class Visitor, class Options>
+void visit_generator_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"generate.superposing", "what is drawn once: each sample, or the whole batch",
+                    "", 0, 0, "Qimera 4.1"},
+        o.superposing);
+  visit(SettingInfo{"generate.superposed_share", "p, share of superposed samples", "", 0, 1},
+        o.superposed_share);
+  visit(SettingInfo{"generate.superposed_labels", "K, labels in one superposed sample", "labels", 1,
+                    100000},
+        o.superposed_labels);
+  visit(SettingInfo{"generate.mix_weights", "distribution of the mixing weights"}, o.mix_weights);
+  visit(SettingInfo{"generate.dirichlet_alpha", "concentration of the Dirichlet weights", "", 1e-3,
+                    1e3},
+        o.dirichlet_alpha);
+  visit(SettingInfo{"generate.embeddings_from_classifier",
+                    "start class embeddings from the rows of the last linear layer (EEI)"},
+        o.embeddings_from_classifier);
+  visit(SettingInfo{"generate.train_embeddings", "let the class embeddings learn"},
+        o.train_embeddings);
+  visit(SettingInfo{"generate.disentangle", "linear map from feature width to latent width"},
+        o.disentangle);
+  visit(SettingInfo{"generate.latent_width", "width of the latent; 0: by image size", "", 0, 4096},
+        o.latent_width);
+  visit(SettingInfo{"generate.noise_scale", "standard deviation of the latent noise", "", 0, 10},
+        o.noise_scale);
+  visit(SettingInfo{"generate.conditional_mix_average",
+                    "divide mixed conditional gamma and beta by K (published code)"},
+        o.conditional_mix_average);
+  visit(SettingInfo{"generate.hidden_bn_eps", "epsilon of the generator's hidden BatchNorm", "", 1e-8,
+                    1},
+        o.hidden_bn_eps);
+  visit(SettingInfo{"generate.lr", "Adam learning rate", "", 0, 1}, o.lr);
+  visit(SettingInfo{"generate.beta1", "Adam beta1", "", 0, 0.9999}, o.beta1);
+  visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);
+  visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
+        o.bns_weight);
+}
+
+}  // namespace zsq

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The losses of the loop. Registry of the weighted extra terms: losses/registry.h.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace zsq::losses {
+
+// Cross-entropy with soft targets: mean over the batch of -sum_c target_nc log softmax(logits)_nc,
+// in nats. logits, targets [N, C] f32 -> scalar.
+at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
+
+// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l, variance_l) ]
+// with batch moments (biased) of the tensors at the inputs of the BatchNorm layers, [N, C_l, H, W].
+struct RunningMoments {
+  at::Tensor mean, variance;  // [C_l]
+};
+at::Tensor batch_norm_statistics(const std::vector<at::Tensor>& inputs,
+                                 const std::vector<RunningMoments>& running);
+
+}  // namespace zsq::losses

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model file in, a float Model out.
+#pragma once
+#include <filesystem>
+#include <functional>
+
+#include "formats/array.h"
+#include "formats/onnx.h"
+#include "models/graph.h"
+
+namespace zsq::models {
+
+// Turns the chain QuantizeLinear -> [Max] -> [Min] -> DequantizeLinear of an exported file into one
+// operator; quant/ supplies it, because models/ knows nothing of quantization.
+struct QuantizeChain {
+  float scale = 1;
+  std::int64_t zero_point = 0, qmin = 0, qmax = 255;
+};
+using QuantizeChainFactory = std::function<std::shared_ptr<const CustomOp>(
+    const std::string& node_name, const QuantizeChain& chain, ParameterStore& parameters)>;
+
+struct LoadOptions {
+  std::string arch;                                // built-in architecture, for files with weights only
+  std::int64_t image_size = 0;                     // for files with dynamic height and width; 0: not given
+  QuantizeChainFactory make_quantize_chain = {};   // absent: such a chain is an unsupported operator
+};
+
+// By content, not by extension: ONNX, safetensors, .pth. A file with weights only needs options.arch.
+// Parameters are contiguous f32. Errors name the file, what was found and what was expected.
+Model load(const std::filesystem::path& path, const LoadOptions& options = {});
+
+Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});
+
+// Built-in architectures, under torchvision's, pytorchcv's and the given checkpoints' names.
+std::vector<std::string> architecture_names();
+// The graph with uninitialised names filled from `state`; Error(bad_input) lists missing, unexpected
+// and wrongly shaped tensors. An empty `state` gives He-normal weights from `seed` (benchmarks).
+Model build(const std::string& architecture, const formats::NamedArrays& state, std::uint64_t seed = 0);
+
+at::Tensor to_tensor(const formats::Array& array);  // same dtype, owns its memory
+formats::Array to_array(const at::Tensor& tensor);
+
+// What the BatchNorm layers allow, in words for a user.
+struct BatchNormVerdict {
+  enum class Kind { usable, none, folded } kind = Kind::usable;
+  std::int64_t layers = 0, channels = 0, dead_channels = 0, negative_gammas = 0;
+  std::string explanation;  // what was found, and the export line that keeps BatchNorm
+};
+BatchNormVerdict inspect_batch_norm(const Model& model);
+void require_batch_norm(const Model& model);  // Error(unsupported_model) with the explanation
+
+// Multiply-accumulates of one image, per node (index = NodeId; 0 where there are none).
+std::vector<std::int64_t> multiply_accumulates(const Model& model);
+
+}  // namespace zsq::models

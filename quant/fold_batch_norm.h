@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer form of a quantized conv or linear layer with the BatchNorm behind it folded in, exactly:
+// with t = gamma / sqrt(variance + eps), scale' = scale * |t|, bias' = beta + (bias - mean) * t, and
+// where t < 0 the codes are mirrored (q -> qmin + qmax - q, zero_point likewise). A channel with t = 0
+// or with all codes at the zero point keeps a scale of ordinary size and codes q = zero_point.
+#pragma once
+#include "quant/student.h"
+
+namespace zsq::quant {
+
+struct IntegerWeights {
+  at::Tensor codes;       // int32, shape of the weight, within [qmin, qmax]
+  at::Tensor zero_point;  // int32 [C]
+  at::Tensor scale;       // f32 [C] > 0
+  at::Tensor bias;        // f32 [C]
+  models::NodeId batch_norm = -1;  // the node folded in; -1: none follows
+};
+
+IntegerWeights integer_weights(const Student& student, const WeightSite& site);
+
+}  // namespace zsq::quant

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is quantized, how many bits, which rule finds the ranges. Torch-free; recipe keys "quantize.*".
+#pragma once
+#include <cstdint>
+
+#include "core/settings.h"
+
+namespace zsq {
+
+enum class Mode { paper, deploy };
+enum class Target { onnxruntime };
+enum class WeightRange { min_max, mse };
+enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
+
+template <>
+struct EnumNames<Mode> {
+  static constexpr std::array<std::string_view, 2> names{"paper", "deploy"};
+};
+template <>
+struct EnumNames<Target> {
+  static constexpr std::array<std::string_view, 1> names{"onnxruntime"};
+};
+template <>
+struct EnumNames<WeightRange> {
+  static constexpr std::array<std::string_view, 2> names{"min_max", "mse"};
+};
+template <>
+struct EnumNames<ActivationRange> {
+  static constexpr std::array<std::string_view, 5> names{"bn_statistics", "ema", "min_max",
+                                                         "percentile", "mse"};
+};
+
+struct WeightOptions {
+  std::int64_t num_bits = 4;
+  bool per_channel = true;
+  bool symmetric = false;
+  WeightRange range = WeightRange::mse;
+  // Published behaviour: the range is taken anew from the weights at each forward pass.
+  bool range_every_step = false;
+};
+
+struct ActivationOptions {
+  std::int64_t num_bits = 4;
+  ActivationRange range = ActivationRange::mse;
+  double percentile = 99.99;
+  double ema_decay = 0.9;
+  std::int64_t calibration_images = 1024;
+};
+
+struct QuantOptions {
+  Mode mode = Mode::deploy;
+  Target target = Target::onnxruntime;
+  WeightOptions weights;
+  ActivationOptions activations;
+  std::int64_t first_last_bits = 8;  // 0: the same bits as the rest
+  std::int64_t add_bits = 8;         // both inputs of an Add, and what feeds them (deploy)
+  std::int64_t image_bits = 8;       // the network's input (deploy)
+  // Pixel range after preprocessing, known from a preset; lo == hi: taken from generated images.
+  double image_lo = 0, image_hi = 0;
+};
+
+template <class Visitor, class Options>
+void visit_quant_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"quantize.mode", "paper: the published setting; deploy: what a runtime executes"},
+        o.mode);
+  visit(SettingInfo{"quantize.target", "runtime whose placement rules the student follows"}, o.target);
+  visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8}, o.weights.num_bits);
+  visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"},
+        o.weights.per_channel);
+  visit(SettingInfo{"quantize.weights.symmetric", "zero point 0"}, o.weights.symmetric);
+  visit(SettingInfo{"quantize.weights.range", "rule that finds the range"}, o.weights.range);
+  visit(SettingInfo{"quantize.weights.range_every_step",
+                    "take the range anew at each forward pass (published code)"},
+        o.weights.range_every_step);
+  visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
+        o.activations.num_bits);
+  visit(SettingInfo{"quantize.activations.range", "rule that finds the range"}, o.activations.range);
+  visit(SettingInfo{"quantize.activations.percentile", "share of values inside the range", "%", 50,
+                    100},
+        o.activations.percentile);
+  visit(SettingInfo{"quantize.activations.ema_decay", "decay of the moving average, per batch", "", 0,
+                    0.9999},
+        o.activations.ema_decay);
+  visit(SettingInfo{"quantize.activations.calibration_images",
+                    "generated images that the ranges are taken from", "images", 1, 1e6},
+        o.activations.calibration_images);
+  visit(SettingInfo{"quantize.first_last_bits", "bits of the first and last layer; 0: as the rest",
+                    "bits", 0, 8},
+        o.first_last_bits);
+  visit(SettingInfo{"quantize.add_bits", "bits of both inputs of an addition (deploy)", "bits", 2, 8},
+        o.add_bits);
+  visit(SettingInfo{"quantize.image_bits", "bits of the network's input (deploy)", "bits", 2, 8},
+        o.image_bits);
+}
+
+}  // namespace zsq

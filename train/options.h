@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the student is fine-tuned (AIT, arXiv 2203.17008). Torch-free; recipe keys "finetune.*".
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/settings.h"
+
+namespace zsq {
+
+enum class Inundation { exact, published, off };
+enum class KlReduction { batchmean, mean };
+
+template <>
+struct EnumNames<Inundation> {
+  static constexpr std::array<std::string_view, 3> names{"exact", "published", "off"};
+};
+template <>
+struct EnumNames<KlReduction> {
+  static constexpr std::array<std::string_view, 2> names{"batchmean", "mean"};
+};
+
+struct TrainOptions {
+  std::int64_t iterations = 80000;  // warm-up included; one = a generator step and a student step
+  std::int64_t batch_size = 200;
+  double warmup = 0.01;                                 // share of the run
+  std::vector<double> milestones{0.25, 0.5, 0.75};      // shares of the run where rates drop
+  double decay = 0.1;                                   // factor at each milestone
+  double temperature = 20;
+  KlReduction kl_reduction = KlReduction::batchmean;
+  double lr = 1e-4;            // conv and linear weights
+  double lr_affine = 1e-5;     // BatchNorm gamma and beta, biases
+  double momentum = 0.9;
+  Inundation inundation = Inundation::exact;
+  double crossing_rate = 1e-3;  // T
+  double k_max = 1e4, c_max = 1;
+  double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
+};
+
+template <class Visitor, class Options>
+void visit_train_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"finetune.iterations", "generator + student steps, warm-up included", "", 0, 1e9},
+        o.iterations);
+  visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
+  visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator learns", "", 0,
+                    1},
+        o.warmup);
+  visit(SettingInfo{"finetune.milestones", "shares of the run where the rates drop", "", 0, 1},
+        o.milestones);
+  visit(SettingInfo{"finetune.decay", "factor on learning and crossing rates at a milestone", "", 0,
+                    1},
+        o.decay);
+  visit(SettingInfo{"finetune.temperature", "tau of the KL divergence", "", 1e-3, 1e3, "AIT 3"},
+        o.temperature);
+  visit(SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
+        o.kl_reduction);
+  visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
+  visit(SettingInfo{"finetune.lr_affine", "learning rate of BatchNorm gamma, beta and biases", "", 0,
+                    10},
+        o.lr_affine);
+  visit(SettingInfo{"finetune.momentum", "Nesterov momentum", "", 0, 0.9999}, o.momentum);
+  visit(SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
+        o.inundation);
+  visit(SettingInfo{"finetune.crossing_rate", "T, share of a layer's codes that a step changes", "", 0,
+                    1, "AIT 4"},
+        o.crossing_rate);
+  visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
+  visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);
+  visit(SettingInfo{"finetune.max_skipped", "share of skipped steps that stops the run", "", 0, 1},
+        o.max_skipped);
+}
+
+}  // namespace zsq

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop: warm-up, calibration, fine-tuning. Prints nothing; reports to an Observer.
+#pragma once
+#include <filesystem>
+#include <optional>
+
+#include "core/observer.h"
+#include "generator/generator.h"
+#include "quant/student.h"
+#include "train/options.h"
+
+namespace zsq::train {
+
+struct LayerReport {
+  std::string name;        // the layer's node name
+  double crossings = 0;    // mean share of codes that crossed per step, grid fixed
+  double drift = 0;        // mean share of codes changed by recomputed ranges alone
+  double k = 1;            // mean factor
+};
+
+struct TrainReport {
+  std::int64_t iterations = 0;  // done, warm-up included
+  std::int64_t skipped = 0;     // steps with non-finite gradients
+  double seconds = 0, warmup_seconds = 0;
+  double loss_generator = 0, loss_student = 0;  // means of the last 5 % of the run
+  std::vector<LayerReport> layers;
+};
+
+struct TrainJob {
+  const models::Model& teacher;
+  quant::Student& student;
+  generator::Generator& generator;
+  TrainOptions options;
+  std::uint64_t seed = 0;
+  // Seconds for the whole run; the schedule is scaled to fit by timing the first iterations. 0: none.
+  double time_budget = 0;
+  std::filesystem::path checkpoint;      // empty: none is written
+  std::int64_t checkpoint_every = 0;     // iterations; 0: only when stopped
+  bool resume = false;
+};
+
+// The student is calibrated at the end of warm-up and trained in place. Stopped by the observer: the
+// checkpoint is written and Error(stopped) thrown. Too many skipped steps: Error(numeric_failure).
+TrainReport run(const TrainJob& job, Observer& observer);
+
+// Share of held-out synthetic images (streams that training never draws) on which teacher and student
+// choose the same class, and the mean KL at temperature 1.
+struct Agreement {
+  double agreement = 0, kl = 0;
+  std::int64_t images = 0;
+};
+Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
+                            const generator::Generator& generator, std::int64_t images);
+
+}  // namespace zsq::train
