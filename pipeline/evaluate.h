@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Top-1 and top-5 of a float or a quantized model on real images.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "core/error.h"
+#include "core/observer.h"
+#include "eval/options.h"
+#include "recipes/options.h"
+
+namespace zsq {
+
+struct EvaluateOptions {
+  ModelSettings model;
+  DataOptions data;  // eval_data and preset are needed
+  ProcessOptions process;
+};
+
+struct EvalReport {
+  std::string model, data, preset;
+  std::int64_t images = 0;
+  double top1 = 0, top5 = 0;  // per cent
+  double seconds = 0;
+};
+
+// `model` is a model file, float or exported by this engine, or the output folder of a run.
+EvalReport evaluate(const std::filesystem::path& model, const EvaluateOptions& options,
+                    Observer* observer = nullptr);
+
+std::string to_json(const EvalReport& report);  // one line
+
+}  // namespace zsq

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model file holds and what of it can be quantized.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "recipes/recipe.h"
+
+namespace zsq {
+
+struct InspectLayer {
+  std::string name, op;
+  std::vector<std::int64_t> shape;  // of the output, batch 1
+  std::int64_t parameters = 0, macs = 0;
+  std::int64_t weight_bits = 0, activation_bits = 0;  // in a student by the recipe; 0: float
+};
+
+struct InspectReport {
+  std::string model, format, producer, architecture;
+  std::vector<std::int64_t> input_shape;  // C, H, W
+  std::int64_t classes = 0, parameters = 0, macs = 0;
+  bool quantizable = false;
+  std::string batch_norm;   // "usable", "folded", "none"
+  std::string explanation;  // of that verdict, with what to do
+  std::int64_t batch_norm_layers = 0, batch_norm_channels = 0, dead_channels = 0;
+  std::vector<std::string> float_tensors;  // that would stay float at inference
+  std::vector<InspectLayer> layers;
+};
+
+// The recipe says which student the bits are of.
+InspectReport inspect(const std::filesystem::path& model, const Recipe& recipe = load_recipe());
+
+std::vector<std::string> architectures();  // names for model.arch
+
+std::string to_json(const InspectReport& report);
+
+}  // namespace zsq

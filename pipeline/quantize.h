@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main job: a trained CNN file in, a quantized model and its report out. No data needed.
+//   zsq::QuantizeOptions options;
+//   options.scheme = zsq::Scheme::parse("W4A4");
+//   zsq::QuantizeReport report = zsq::quantize("resnet18.onnx", options, "out");
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/observer.h"
+#include "pipeline/scheme.h"
+#include "recipes/recipe.h"
+
+namespace zsq {
+
+struct QuantizeOptions {
+  Recipe recipe = load_recipe("deploy");  // deploy mode: W4A4 inside, 8-bit first and last layer
+  std::optional<Scheme> scheme;           // overrides the bits of the recipe
+  bool resume = false;                    // go on from the checkpoint in the output folder
+  double min_top1 = 0;                    // per cent; 0: no gate. Needs recipe.data.eval_data
+};
+
+struct Accuracy {
+  double top1 = 0, top5 = 0;  // per cent
+  std::int64_t images = 0;
+};
+
+struct LayerResult {
+  std::string name, op;
+  std::int64_t weight_bits = 0;      // 0: float
+  std::int64_t activation_bits = 0;  // of the layer's input; 0: float
+  std::vector<double> scale;         // of the weights, one per output channel or one
+  std::vector<std::int64_t> zero_point;
+  double crossings = 0, drift = 0;  // share of codes per step: by training, by moved ranges
+  std::string executes_as, reason;  // "int8" or "float" on the target, and the rule that decides
+};
+
+struct QuantizeReport {
+  std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
+  std::string weights, activations;  // granularity, symmetry and range rule, in words
+  std::int64_t seed = 0, first_last_bits = 0;
+  std::vector<std::string> float_tensors;
+  std::int64_t iterations = 0, skipped_steps = 0;
+  double seconds = 0;
+  std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
+  std::string data, preset;                          // empty where nothing was evaluated
+  std::optional<Accuracy> teacher, student;
+  std::optional<double> agreement;  // share of held-out synthetic images with the same class
+  std::vector<LayerResult> layers;
+  std::vector<std::filesystem::path> files;  // written, without report.*
+};
+
+// Writes model.onnx, model.safetensors, report.json, report.html and resolved.yaml into `output`,
+// each whole or not at all. Errors: core/error.h; stopped (by the observer) leaves
+// output/checkpoint for `resume`; accuracy_gate comes after everything is saved. Evaluation never
+// changes the result.
+QuantizeReport quantize(const std::filesystem::path& model, const QuantizeOptions& options,
+                        const std::filesystem::path& output, Observer* observer = nullptr);
+
+std::string to_json(const QuantizeReport& report);  // the content of report.json
+std::string to_html(const QuantizeReport& report);  // one page that needs no network
+
+}  // namespace zsq

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that belong to no step of the method: the model file, the exports, the process.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/settings.h"
+
+namespace zsq {
+
+enum class Device { cpu, cuda };
+template <>
+struct EnumNames<Device> {
+  static constexpr std::array<std::string_view, 2> names{"cpu", "cuda"};
+};
+
+// Written as 600, 600s, 10min or 2h.
+struct Duration {
+  double seconds = 0;
+};
+
+struct ModelSettings {
+  std::string arch;             // built-in architecture, for files with weights only
+  std::int64_t image_size = 0;  // for files with dynamic height and width
+};
+
+struct ExportSettings {
+  bool onnx = true;
+  bool safetensors = true;
+};
+
+struct ProcessOptions {
+  std::int64_t seed = 0;
+  Device device = Device::cpu;
+  std::int64_t threads = 0;
+  std::int64_t checkpoint_every = 1000;
+  Duration time_budget;
+  std::int64_t agreement_images = 1024;
+};
+
+template <class Visitor, class Options>
+void visit_model_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"model.arch", "built-in architecture, for files that hold weights only"},
+        o.arch);
+  visit(SettingInfo{"model.image_size", "height and width, where the file leaves them open",
+                    "pixels", 0, 4096},
+        o.image_size);
+}
+
+template <class Visitor, class Options>
+void visit_export_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"export.onnx", "write model.onnx (Q/DQ)"}, o.onnx);
+  visit(SettingInfo{"export.safetensors", "write model.safetensors (codes and scales)"},
+        o.safetensors);
+}
+
+template <class Visitor, class Options>
+void visit_process_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"process.seed", "fixes every random draw", "", 0, 9e15}, o.seed);
+  visit(SettingInfo{"process.device", "where tensors live"}, o.device);
+  visit(SettingInfo{"process.threads", "CPU threads; 0: one per core", "threads", 0, 4096},
+        o.threads);
+  visit(SettingInfo{"process.checkpoint_every",
+                    "iterations between checkpoints; 0: only when stopped", "iterations", 0, 1e9},
+        o.checkpoint_every);
+  visit(SettingInfo{"process.time_budget",
+                    "scales the schedule to end in this time (600, 600s, 10min, 2h); 0: no limit",
+                    "seconds", 0, 1e8},
+        o.time_budget);
+  visit(SettingInfo{"process.agreement_images",
+                    "held-out synthetic images that student and teacher are compared on; 0: none",
+                    "images", 0, 1e6},
+        o.agreement_images);
+}
+
+}  // namespace zsq
