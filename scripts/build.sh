@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# build.sh [PRESET]: configures and builds a preset of CMakePresets.json (default: release) in
+# build/<preset>; build/bin then points to its programs. JOBS=<n> limits the compilers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+# A file that includes libtorch's headers takes up to 1.5 GiB to compile.
+memory_jobs=$(awk '/MemAvailable/ {print int($2 / 1572864)}' /proc/meminfo)
+jobs=${JOBS:-$(nproc)}
+[[ $jobs -le $memory_jobs ]] || jobs=$((memory_jobs > 0 ? memory_jobs : 1))
+
+cmake --preset "$preset" > /dev/null
+cmake --build --preset "$preset" --parallel "$jobs"
+ln -sfnT "$preset/bin" build/bin

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# test.sh [PRESET]: installs what is missing, builds, runs every test. Tests that need a GPU, or
+# large inputs that are not in the repository, say so and skip.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+scripts/install_deps.sh
+scripts/build.sh "$preset"
+
+begin=$SECONDS
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# Two tests at a time: libtorch is given threads of its own by each of them.
+status=0
+ctest --preset "$preset" --parallel "${JOBS:-2}" --progress | tee "$log" || status=$?
+count=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p' "$log")
+echo "test: ${count:-0} tests in $((SECONDS - begin)) s"
+[[ ${count:-0} -gt 0 ]] || { echo "test: no test was found" >&2; exit 1; }
+exit $status
