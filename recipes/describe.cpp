@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipe -> text, and what a whole recipe has to satisfy.
+#include <algorithm>
+
+#include "recipes/recipe.h"
+#include "recipes/values.h"
+
+namespace zsq {
+namespace {
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw Error(ErrorCode::usage, message);
+}
+
+}  // namespace
+
+void validate(const Recipe& recipe) {
+  visit_recipe_settings(
+      [](const SettingInfo& info, const auto& value) {
+        try {
+          recipes::check_range(info, value);
+        } catch (const Error& error) {
+          throw Error(error.code(), std::string(info.key) + ": " + error.what());
+        }
+      },
+      recipe);
+  const QuantOptions& q = recipe.quantize;
+  require(q.first_last_bits != 1, "quantize.first_last_bits: 1 was given; 0 (as the rest) or 2..8");
+  require(
+      !q.weights.range_every_step || q.weights.range == WeightRange::min_max,
+      "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
+      "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
+      "quantize.weights.range_every_step=false");
+  require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
+          "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
+              " is not in ascending order");
+  require(recipe.exporting.onnx || recipe.exporting.safetensors,
+          "export.onnx and export.safetensors are both false: nothing would be written");
+}
+
+std::string to_yaml(const Recipe& recipe) {
+  std::string text;
+  for (const auto& [key, value] : {std::pair{"about", &recipe.about}, {"expects", &recipe.expects}})
+    if (!value->empty()) text += std::string(key) + ": " + recipes::format_string(*value) + "\n";
+
+  std::vector<std::string> open;  // sections of the line before
+  visit_recipe_settings(
+      [&](const SettingInfo& info, const auto& value) {
+        std::vector<std::string> path;
+        std::istringstream parts{std::string(info.key)};
+        for (std::string part; std::getline(parts, part, '.');) path.push_back(part);
+        const std::string leaf = path.back();
+        path.pop_back();
+        std::size_t shared = 0;
+        while (shared < std::min(open.size(), path.size()) && open[shared] == path[shared])
+          ++shared;
+        for (std::size_t i = shared; i < path.size(); ++i)
+          text += std::string(2 * i, ' ') + path[i] + ":\n";
+        text +=
+            std::string(2 * path.size(), ' ') + leaf + ": " + recipes::format_value(value) + "\n";
+        open = path;
+      },
+      recipe);
+  return text;
+}
+
+std::vector<SettingHelp> describe_settings(const Recipe& recipe) {
+  std::vector<SettingHelp> settings;
+  visit_recipe_settings(
+      [&]<class T>(const SettingInfo& info, const T& value) {
+        settings.push_back({std::string(info.key), recipes::format_value(value),
+                            recipes::choices<T>(info), std::string(info.help),
+                            std::string(info.source)});
+      },
+      recipe);
+  return settings;
+}
+
+}  // namespace zsq

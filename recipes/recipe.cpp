@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one file that sees yaml-cpp: YAML text, `extends:` chains and overrides -> Recipe.
+#include "recipes/recipe.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "recipes/builtin.h"
+#include "recipes/values.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+using recipes::RawValue;
+
+[[noreturn]] void fail(const std::string& where, const std::string& message) {
+  throw Error(ErrorCode::usage, where + ": " + message);
+}
+
+std::vector<std::string> setting_keys() {
+  std::vector<std::string> keys;
+  Recipe recipe;
+  visit_recipe_settings([&](const SettingInfo& info, auto&) { keys.emplace_back(info.key); },
+                        recipe);
+  return keys;
+}
+
+std::string unknown_key_message(const std::string& key) {
+  const auto keys = setting_keys();
+  std::string near = nearest_name(key, keys);
+  // "iterations" is far from "finetune.iterations" by edit distance, but plainly meant.
+  for (const std::string& known : keys)
+    if (near.empty() && known.ends_with("." + key)) near = known;
+  return "'" + key + "' is not a recipe key" +
+         (near.empty() ? "" : "; did you mean '" + near + "'?") +
+         " (`zsq recipes --settings` lists all keys)";
+}
+
+bool is_setting(const std::string& key) {
+  const auto keys = setting_keys();
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+bool is_section(const std::string& key) {
+  const auto keys = setting_keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const std::string& known) { return known.starts_with(key + "."); });
+}
+
+void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
+               const std::string& where) {
+  bool found = false;
+  visit_recipe_settings(
+      [&](const SettingInfo& info, auto& value) {
+        if (info.key != key) return;
+        found = true;
+        try {
+          recipes::parse_value(raw, value);
+          recipes::check_range(info, value);
+        } catch (const Error& error) {
+          fail(where, key + ": " + error.what());
+        }
+      },
+      recipe);
+  if (!found) fail(where, unknown_key_message(key));
+}
+
+struct Source {
+  std::string name;  // as messages name it
+  std::string text;
+  fs::path folder;  // where `extends:` looks first; empty for a built-in recipe
+};
+
+Source find_source(const std::string& name, const fs::path& folder, const std::string& where) {
+  for (const auto& [known, text] : recipes::builtin_recipes())
+    if (known == name) return {name, std::string(text), {}};
+  const fs::path path = folder.empty() ? fs::path(name) : folder / name;
+  if (fs::is_regular_file(path)) {
+    std::ifstream stream(path);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    if (!stream) fail(where, "cannot read the recipe '" + path.string() + "'");
+    return {path.string(), text.str(), path.has_parent_path() ? path.parent_path() : fs::path(".")};
+  }
+  fail(where, unknown_name_message("built-in recipe or a file", name, recipe_names()));
+}
+
+class Loader {
+ public:
+  explicit Loader(Recipe& recipe) : recipe_(recipe) {}
+
+  void load(const std::string& name, const fs::path& folder, const std::string& where) {
+    const Source source = find_source(name, folder, where);
+    if (std::find(chain_.begin(), chain_.end(), source.name) != chain_.end()) {
+      std::string cycle;
+      for (const std::string& link : chain_) cycle += link + " -> ";
+      fail(where, "recipes extend each other in a circle: " + cycle + source.name);
+    }
+    chain_.push_back(source.name);
+    read(source);
+    chain_.pop_back();
+  }
+
+ private:
+  void read(const Source& source) {
+    YAML::Node root;
+    try {
+      root = YAML::Load(source.text);
+    } catch (const YAML::ParserException& error) {
+      fail(source.name + ":" + std::to_string(error.mark.line + 1), "not YAML: " + error.msg);
+    }
+    if (!root.IsMap()) fail(source.name, "a recipe is a map of sections; found something else");
+    if (const YAML::Node parents = root["extends"])
+      for (const std::string& parent : raw_value(parents, source, "extends").items)
+        load(parent, source.folder, place(source, parents));
+    read_map(source, root, "");
+  }
+
+  void read_map(const Source& source, const YAML::Node& map, const std::string& prefix) {
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      const std::string key = prefix + entry.first.as<std::string>();
+      const std::string where = place(source, entry.first);
+      if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
+      if (key == "extends") continue;
+      if (key == "about" || key == "expects") {
+        (key == "about" ? recipe_.about : recipe_.expects) =
+            raw_value(entry.second, source, key).items.at(0);
+      } else if (entry.second.IsMap() && is_section(key)) {
+        read_map(source, entry.second, key + ".");
+      } else if (!is_setting(key)) {
+        fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
+                                    : unknown_key_message(key));
+      } else {
+        set_value(recipe_, key, raw_value(entry.second, source, key), where);
+      }
+    }
+  }
+
+  RawValue raw_value(const YAML::Node& node, const Source& source, const std::string& key) const {
+    if (node.IsScalar()) return {{node.Scalar()}, false};
+    if (!node.IsSequence()) fail(place(source, node), "'" + key + "' has no value");
+    RawValue raw{{}, true};
+    for (const YAML::Node& item : node) {
+      if (!item.IsScalar()) fail(place(source, item), "'" + key + "' holds a list inside a list");
+      raw.items.push_back(item.Scalar());
+    }
+    return raw;
+  }
+
+  static std::string place(const Source& source, const YAML::Node& node) {
+    return source.name + ":" + std::to_string(node.Mark().line + 1);
+  }
+
+  Recipe& recipe_;
+  std::vector<std::string> chain_;
+};
+
+}  // namespace
+
+Recipe load_recipe(const std::string& name, const std::vector<std::string>& overrides) {
+  Recipe recipe;
+  std::istringstream parts(name);
+  for (std::string part; std::getline(parts, part, '+');) Loader(recipe).load(part, {}, "recipe");
+  recipe.name = name;
+  for (const std::string& override : overrides) apply_override(recipe, override);
+  validate(recipe);
+  return recipe;
+}
+
+void apply_override(Recipe& recipe, const std::string& override) {
+  const std::size_t equals = override.find('=');
+  if (equals == std::string::npos)
+    fail("'" + override + "'", "an override has the form section.key=value");
+  set_value(recipe, override.substr(0, equals), {{override.substr(equals + 1)}, false},
+            "'" + override + "'");
+}
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : recipes::builtin_recipes()) names.emplace_back(name);
+  return names;
+}
+
+std::string recipe_source(const std::string& name) { return find_source(name, {}, "recipe").text; }
+
+}  // namespace zsq

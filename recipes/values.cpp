@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/values.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace zsq::recipes {
+namespace {
+
+[[noreturn]] void wrong_type(const std::string& text, const char* expected) {
+  throw Error(ErrorCode::usage, "'" + text + "' is not " + expected);
+}
+
+template <class T>
+bool parse_whole(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+}  // namespace
+
+std::int64_t parse_integer(const std::string& text) {
+  std::int64_t value = 0;
+  if (!parse_whole(text, value)) wrong_type(text, "a whole number");
+  return value;
+}
+
+double parse_number(const std::string& text) {
+  double value = 0;
+  if (!parse_whole(text, value) || !std::isfinite(value)) wrong_type(text, "a number");
+  return value;
+}
+
+bool parse_boolean(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  wrong_type(text, "true or false");
+}
+
+Duration parse_duration(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789.e+-"), text.size());
+  const std::string unit = text.substr(digits);
+  double value = 0;
+  double factor = 0;
+  if (unit.empty() || unit == "s") factor = 1;
+  if (unit == "min" || unit == "m") factor = 60;
+  if (unit == "h") factor = 3600;
+  if (factor == 0 || !parse_whole(text.substr(0, digits), value) || !std::isfinite(value))
+    wrong_type(text, "a duration like 600, 600s, 10min or 2h");
+  return {value * factor};
+}
+
+void parse_value(const RawValue& raw, std::vector<double>& value) {
+  std::vector<double> parsed;
+  if (raw.is_list) {
+    for (const std::string& item : raw.items) parsed.push_back(parse_number(item));
+  } else {
+    std::string text = raw.items.at(0);
+    if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+      text = text.substr(1, text.size() - 2);
+    std::istringstream stream(text);
+    for (std::string item; std::getline(stream, item, ',');) {
+      const std::size_t begin = std::min(item.find_first_not_of(' '), item.size());
+      parsed.push_back(parse_number(item.substr(begin, item.find_last_not_of(' ') + 1 - begin)));
+    }
+  }
+  value = std::move(parsed);
+}
+
+std::string format_number(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+std::string format_string(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') text += '\\';
+    if (c == '\n')
+      text += "\\n";
+    else if (c == '\t')
+      text += "\\t";
+    else
+      text += c;
+  }
+  return text + "\"";
+}
+
+std::string format_value(const std::vector<double>& value) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < value.size(); ++i) text += (i ? ", " : "") + format_number(value[i]);
+  return text + "]";
+}
+
+std::string range_text(const SettingInfo& info) {
+  std::string text;
+  if (std::isfinite(info.min) && std::isfinite(info.max))
+    text = format_number(info.min) + ".." + format_number(info.max);
+  if (!info.unit.empty()) text += (text.empty() ? "" : " ") + std::string(info.unit);
+  return text;
+}
+
+void check_number(const SettingInfo& info, double value) {
+  if (value >= info.min && value <= info.max) return;
+  throw Error(ErrorCode::usage,
+              format_number(value) + " is outside its range, " + range_text(info));
+}
+
+}  // namespace zsq::recipes

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text <-> value for every type that a setting may have. A message from here is the middle of a
+// sentence: the caller puts the key and its place in front.
+#pragma once
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/error.h"
+#include "core/nearest_name.h"
+#include "recipes/options.h"
+
+namespace zsq::recipes {
+
+// A value as written: one scalar, or a list of them.
+struct RawValue {
+  std::vector<std::string> items;
+  bool is_list = false;
+};
+
+std::int64_t parse_integer(const std::string& text);
+double parse_number(const std::string& text);
+bool parse_boolean(const std::string& text);
+Duration parse_duration(const std::string& text);
+
+// Shortest text that reads back to the same number.
+std::string format_number(double value);
+std::string format_string(const std::string& value);  // double-quoted YAML
+std::string range_text(const SettingInfo& info);      // "2..8 bits"; empty where there is none
+
+template <class Enum>
+std::vector<std::string> names_of() {
+  return {EnumNames<Enum>::names.begin(), EnumNames<Enum>::names.end()};
+}
+
+inline void parse_scalar(const std::string& text, std::int64_t& value) {
+  value = parse_integer(text);
+}
+inline void parse_scalar(const std::string& text, double& value) { value = parse_number(text); }
+inline void parse_scalar(const std::string& text, bool& value) { value = parse_boolean(text); }
+inline void parse_scalar(const std::string& text, std::string& value) { value = text; }
+inline void parse_scalar(const std::string& text, Duration& value) { value = parse_duration(text); }
+template <class Enum>
+requires std::is_enum_v<Enum>
+void parse_scalar(const std::string& text, Enum& value) {
+  const auto names = names_of<Enum>();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != text) continue;
+    value = static_cast<Enum>(i);
+    return;
+  }
+  throw Error(ErrorCode::usage, unknown_name_message("choice here", text, names));
+}
+
+template <class T>
+void parse_value(const RawValue& raw, T& value) {
+  if (raw.is_list) throw Error(ErrorCode::usage, "a list was given; one value is expected");
+  parse_scalar(raw.items.at(0), value);
+}
+// A list, or one scalar with commas: [0.25, 0.5] in a file, 0.25,0.5 on a command line.
+void parse_value(const RawValue& raw, std::vector<double>& value);
+
+inline std::string format_value(std::int64_t value) { return std::to_string(value); }
+inline std::string format_value(double value) { return format_number(value); }
+inline std::string format_value(bool value) { return value ? "true" : "false"; }
+inline std::string format_value(const std::string& value) { return format_string(value); }
+inline std::string format_value(Duration value) { return format_number(value.seconds); }
+template <class Enum>
+requires std::is_enum_v<Enum> std::string format_value(Enum value) {
+  return std::string(enum_name(value));
+}
+std::string format_value(const std::vector<double>& value);
+
+// Throws where a number lies outside the range of its setting.
+void check_number(const SettingInfo& info, double value);
+template <class T>
+void check_range(const SettingInfo& info, const T& value) {
+  if constexpr (std::is_same_v<T, Duration>) {
+    check_number(info, value.seconds);
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    for (const double x : value) check_number(info, x);
+  } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    check_number(info, static_cast<double>(value));
+  }
+}
+
+// What may be written for a setting of type T: "2..8 bits", "true|false", "paper|deploy".
+template <class T>
+std::string choices(const SettingInfo& info) {
+  if constexpr (std::is_enum_v<T>) {
+    std::string text;
+    for (const std::string& name : names_of<T>()) text += (text.empty() ? "" : "|") + name;
+    return text;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return "true|false";
+  } else {
+    return range_text(info);
+  }
+}
+
+}  // namespace zsq::recipes

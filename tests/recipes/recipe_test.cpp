@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own for each test, removed at the end.
+class RecipeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / (std::string("zsq_recipe_") + info->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  fs::path folder_;
+};
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return "";
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << text
+
+TEST(Recipe, DefaultIsDeployW4A4WithEightBitEnds) {
+  const Recipe recipe = load_recipe();
+  EXPECT_EQ(recipe.name, "deploy");
+  EXPECT_EQ(recipe.quantize.mode, Mode::deploy);
+  EXPECT_EQ(recipe.quantize.weights.num_bits, 4);
+  EXPECT_EQ(recipe.quantize.activations.num_bits, 4);
+  EXPECT_EQ(recipe.quantize.first_last_bits, 8);
+}
+
+TEST(Recipe, EveryBuiltInResolvesAndReadsBackFromItsResolvedForm) {
+  const fs::path file = fs::temp_directory_path() / "zsq_resolved.yaml";
+  for (const std::string& name : recipe_names()) {
+    const Recipe recipe = load_recipe(name);
+    EXPECT_FALSE(recipe.about.empty()) << name;
+    std::ofstream(file) << to_yaml(recipe);
+    EXPECT_EQ(to_yaml(load_recipe(file.string())), to_yaml(recipe)) << name;
+  }
+  fs::remove(file);
+}
+
+// AIT table 1 and its schedule: 400 epochs of 200 iterations.
+TEST(Recipe, PaperRowsHoldThePublishedSettings) {
+  struct Row {
+    const char* name;
+    std::int64_t bits, batch, labels;
+    double warmup, crossing_rate, share;
+    const char* top1;
+  };
+  for (const Row& row : {Row{"resnet20_cifar10", 4, 200, 2, 4. / 400, 1e-3, 0.4, "91.23"},
+                         {"resnet20_cifar10", 5, 200, 2, 4. / 400, 1e-3, 0.4, "93.43"},
+                         {"resnet20_cifar100", 4, 200, 25, 4. / 400, 1e-3, 0.4, "65.40"},
+                         {"resnet20_cifar100", 5, 200, 25, 4. / 400, 1e-3, 0.4, "69.26"},
+                         {"resnet18", 4, 16, 250, 50. / 400, 1e-4, 0.4, "66.83"},
+                         {"resnet18", 5, 16, 250, 50. / 400, 1e-4, 0.4, "69.22"},
+                         {"resnet50", 4, 16, 100, 50. / 400, 1e-4, 0.7, "67.63"},
+                         {"resnet50", 5, 16, 100, 50. / 400, 1e-4, 0.7, "75.54"},
+                         {"mobilenet_v2", 4, 16, 250, 50. / 400, 1e-4, 0.4, "66.81"},
+                         {"mobilenet_v2", 5, 16, 250, 50. / 400, 1e-4, 0.4, "71.68"}}) {
+    const std::string bits = std::to_string(row.bits);
+    const Recipe r = load_recipe(std::string("paper/ait_") + row.name + "_w" + bits + "a" + bits);
+    EXPECT_EQ(r.quantize.mode, Mode::paper) << r.name;
+    EXPECT_EQ(r.quantize.weights.num_bits, row.bits) << r.name;
+    EXPECT_EQ(r.quantize.activations.num_bits, row.bits) << r.name;
+    EXPECT_EQ(r.quantize.first_last_bits, 0) << r.name;
+    EXPECT_TRUE(r.quantize.weights.range_every_step) << r.name;
+    EXPECT_EQ(r.quantize.activations.range, ActivationRange::ema) << r.name;
+    EXPECT_EQ(r.finetune.iterations, 400 * 200) << r.name;
+    EXPECT_EQ(r.finetune.batch_size, row.batch) << r.name;
+    EXPECT_DOUBLE_EQ(r.finetune.warmup, row.warmup) << r.name;
+    EXPECT_DOUBLE_EQ(r.finetune.crossing_rate, row.crossing_rate) << r.name;
+    EXPECT_EQ(r.finetune.inundation, Inundation::exact) << r.name;
+    EXPECT_EQ(r.generate.superposed_labels, row.labels) << r.name;
+    EXPECT_DOUBLE_EQ(r.generate.superposed_share, row.share) << r.name;
+    EXPECT_EQ(r.generate.latent_width, row.batch == 200 ? 64 : 100) << r.name;
+    EXPECT_HAS(r.expects, row.top1);
+  }
+}
+
+TEST(Recipe, SwitchesAreAddedWithPlus) {
+  const Recipe r = load_recipe("paper/ait_resnet18_w4a4+paper/published_quirks");
+  EXPECT_EQ(r.finetune.inundation, Inundation::published);
+  EXPECT_EQ(r.finetune.kl_reduction, KlReduction::mean);
+  EXPECT_EQ(r.generate.superposing, Superposing::whole_batch);
+  EXPECT_TRUE(r.generate.conditional_mix_average);
+  EXPECT_EQ(r.generate.superposed_labels, 250);
+}
+
+TEST_F(RecipeTest, ExtendsAppliesParentsFirstAndOverridesLast) {
+  write("parent.yaml", "finetune: {iterations: 10, batch_size: 20}\nprocess: {seed: 3}\n");
+  const std::string child =
+      write("child.yaml", "finetune:\n  iterations: 11\nextends: [deploy_cpu, parent.yaml]\n");
+  const Recipe r = load_recipe(child, {"process.seed=4", "process.seed=5"});
+  EXPECT_EQ(r.finetune.iterations, 11);
+  EXPECT_EQ(r.finetune.batch_size, 20);
+  EXPECT_EQ(r.process.seed, 5);
+  EXPECT_EQ(r.process.checkpoint_every, load_recipe("deploy_cpu").process.checkpoint_every);
+}
+
+TEST_F(RecipeTest, CyclesAreRefused) {
+  write("a.yaml", "extends: b.yaml\n");
+  const std::string b = write("b.yaml", "\nextends: a.yaml\n");
+  const std::string message = message_of([&] { load_recipe(b); });
+  EXPECT_HAS(message, "circle");
+  EXPECT_HAS(message, "a.yaml");
+}
+
+TEST_F(RecipeTest, UnknownKeysNameFileLineAndNearest) {
+  const std::string file = write("r.yaml", "finetune:\n  batch_size: 8\n  iteration: 5\n");
+  const std::string message = message_of([&] { load_recipe(file); });
+  EXPECT_HAS(message, "r.yaml:3");
+  EXPECT_HAS(message, "'finetune.iteration' is not a recipe key");
+  EXPECT_HAS(message, "did you mean 'finetune.iterations'");
+  EXPECT_HAS(message_of([&] { load_recipe(write("s.yaml", "finetun:\n  lr: 1\n")); }), "'finetun'");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"batch_size=8"}); }), "'finetune.batch_size'");
+  EXPECT_HAS(message_of([] { load_recipe("deplyo"); }), "did you mean 'deploy'");
+}
+
+TEST_F(RecipeTest, WrongTypesAndRangesNameKeyAndValue) {
+  const auto error = [](const std::string& o) {
+    return message_of([&] { load_recipe("deploy", {o}); });
+  };
+  EXPECT_HAS(error("finetune.iterations=many"),
+             "finetune.iterations: 'many' is not a whole number");
+  EXPECT_HAS(error("finetune.iterations=1.5"), "'1.5' is not a whole number");
+  EXPECT_HAS(error("finetune.lr=nan"), "'nan' is not a number");
+  EXPECT_HAS(error("quantize.weights.num_bits=9"),
+             "quantize.weights.num_bits: 9 is outside its range, 2..8 bits");
+  EXPECT_HAS(error("quantize.mode=papr"), "did you mean 'paper'");
+  EXPECT_HAS(error("quantize.weights.symmetric=yes"), "'yes' is not true or false");
+  EXPECT_HAS(error("finetune.milestones=0.5,1.5"), "1.5 is outside its range, 0..1");
+  EXPECT_HAS(error("finetune.milestones=0.5,0.25"), "ascending");
+  EXPECT_HAS(error("finetune.lr"), "section.key=value");
+  EXPECT_HAS(error("process.time_budget=soon"), "10min");
+  EXPECT_HAS(message_of([&] { load_recipe(write("l.yaml", "finetune: {lr: [1, 2]}\n")); }), "list");
+  EXPECT_HAS(message_of([&] { load_recipe(write("t.yaml", "finetune: {lr: 1, lr: 2}\n")); }),
+             "twice");
+  EXPECT_HAS(message_of([&] { load_recipe(write("y.yaml", "finetune: {lr: 1\n")); }), "not YAML");
+}
+
+TEST(Recipe, ContradictionsAreNamed) {
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.range_every_step=true"}); }),
+             "quantize.weights.range");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.first_last_bits=1"}); }), "2..8");
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"export.onnx=false", "export.safetensors=false"});
+             }),
+             "nothing would be written");
+}
+
+TEST(Recipe, DurationsAndListsReadInEveryForm) {
+  const auto seconds = [](const std::string& text) {
+    return load_recipe("deploy", {"process.time_budget=" + text}).process.time_budget.seconds;
+  };
+  EXPECT_EQ(seconds("600"), 600);
+  EXPECT_EQ(seconds("600s"), 600);
+  EXPECT_EQ(seconds("10min"), 600);
+  EXPECT_EQ(seconds("1.5h"), 5400);
+  const std::vector<double> expected{0.25, 0.5};
+  EXPECT_EQ(load_recipe("deploy", {"finetune.milestones=0.25,0.5"}).finetune.milestones, expected);
+  EXPECT_EQ(load_recipe("deploy", {"finetune.milestones=[0.25, 0.5]"}).finetune.milestones,
+            expected);
+}
+
+TEST_F(RecipeTest, StringsSurviveTheResolvedForm) {
+  const std::string odd = "a b: #c \"d\" \\e";
+  const Recipe r = load_recipe("deploy", {"data.eval_data=" + odd});
+  EXPECT_EQ(load_recipe(write("resolved.yaml", to_yaml(r))).data.eval_data, odd);
+}
+
+}  // namespace
+}  // namespace zsq
