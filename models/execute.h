@@ -16,9 +16,15 @@ struct Taps {
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
                    Taps* taps = nullptr);
 
-// The shape of every node's output for a batch of one; index = NodeId.
-std::vector<std::vector<std::int64_t>> infer_shapes(const Graph& graph,
-                                                    const ParameterStore& parameters);
+// The shape of every node's output for a batch of one; index = NodeId. A Custom operator is taken
+// to keep the shape of its first input.
+using Shape = std::vector<std::int64_t>;
+std::vector<Shape> infer_shapes(const Graph& graph, const ParameterStore& parameters);
+
+// The same for one node, from the shapes of its inputs; Error(unsupported_model) names a node whose
+// inputs do not fit together.
+Shape infer_shape(const Node& node, const std::vector<Shape>& inputs,
+                  const ParameterStore& parameters);
 
 // The inputs of all BatchNorm nodes, in order: where batch moments are compared with running ones.
 std::vector<NodeId> batch_norm_inputs(const Graph& graph);

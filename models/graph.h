@@ -35,28 +35,70 @@ using Pair = std::array<std::int64_t, 2>;
 struct Input {};
 struct Parameter {};  // params: value. Makes a parameter a node, so that a quantizer can act on it
 // inputs: x [, weight node]; params: weight (where it is not an input), bias (optional)
-struct Conv2d { Pair stride{1, 1}; Pads pads{}; Pair dilation{1, 1}; std::int64_t groups = 1; };
+struct Conv2d {
+  Pair stride{1, 1};
+  Pads pads{};
+  Pair dilation{1, 1};
+  std::int64_t groups = 1;
+};
 struct Linear {};  // inputs and params as Conv2d; weight [out, in]
-struct BatchNorm { double eps = 1e-5; };  // params: gamma, beta, mean, variance (inference)
-struct Clip { float lo = 0; float hi = std::numeric_limits<float>::infinity(); };  // ReLU, ReLU6
-struct LeakyRelu { double slope = 0.01; };
+struct BatchNorm {
+  double eps = 1e-5;
+};  // params: gamma, beta, mean, variance (inference)
+struct Clip {
+  float lo = 0;
+  float hi = std::numeric_limits<float>::infinity();
+};  // ReLU, ReLU6
+struct LeakyRelu {
+  double slope = 0.01;
+};
 struct Sigmoid {};
-struct HardSigmoid { double alpha = 1.0 / 6, beta = 0.5; };
+struct HardSigmoid {
+  double alpha = 1.0 / 6, beta = 0.5;
+};
 struct HardSwish {};
 struct Add {};  // two inputs, broadcasting
 struct Mul {};
-struct Concat { std::int64_t axis = 1; };
-struct MaxPool { Pair kernel, stride{1, 1}; Pads pads{}; Pair dilation{1, 1}; bool ceil_mode = false; };
-struct AvgPool { Pair kernel, stride{1, 1}; Pads pads{}; bool ceil_mode = false, count_include_pad = true; };
-struct GlobalAvgPool { bool keepdims = true; };
+struct Concat {
+  std::int64_t axis = 1;
+};
+struct MaxPool {
+  Pair kernel, stride{1, 1};
+  Pads pads{};
+  Pair dilation{1, 1};
+  bool ceil_mode = false;
+};
+struct AvgPool {
+  Pair kernel, stride{1, 1};
+  Pads pads{};
+  bool ceil_mode = false, count_include_pad = true;
+};
+struct GlobalAvgPool {
+  bool keepdims = true;
+};
 struct Flatten {};  // all but the batch
-struct Reshape { std::vector<std::int64_t> shape; };  // without the batch, which stays first
-struct Transpose { std::vector<std::int64_t> perm; };
-struct Slice { std::int64_t axis, start, end, step = 1; };
-struct Pad { std::vector<std::int64_t> before, after; double value = 0; };  // one entry per dimension
-struct Resize { Pair scale; };  // nearest
-struct Softmax { std::int64_t axis = 1; };
-struct Custom { std::shared_ptr<const CustomOp> op; };
+struct Reshape {
+  std::vector<std::int64_t> shape;
+};  // without the batch, which stays first
+struct Transpose {
+  std::vector<std::int64_t> perm;
+};
+struct Slice {
+  std::int64_t axis, start, end, step = 1;
+};
+struct Pad {
+  std::vector<std::int64_t> before, after;
+  double value = 0;
+};  // one entry per dimension
+struct Resize {
+  Pair scale;
+};  // nearest
+struct Softmax {
+  std::int64_t axis = 1;
+};
+struct Custom {
+  std::shared_ptr<const CustomOp> op;
+};
 
 using Op = std::variant<Input, Parameter, Conv2d, Linear, BatchNorm, Clip, LeakyRelu, Sigmoid,
                         HardSigmoid, HardSwish, Add, Mul, Concat, MaxPool, AvgPool, GlobalAvgPool,
@@ -84,9 +126,13 @@ struct Graph {
 };
 
 template <class T>
-const T* get_if(const Node& node) { return std::get_if<T>(&node.op); }
+const T* get_if(const Node& node) {
+  return std::get_if<T>(&node.op);
+}
 template <class T>
-bool is(const Node& node) { return std::holds_alternative<T>(node.op); }
+bool is(const Node& node) {
+  return std::holds_alternative<T>(node.op);
+}
 
 // Tensors by name, in order of insertion.
 class ParameterStore {

@@ -20,22 +20,25 @@ using QuantizeChainFactory = std::function<std::shared_ptr<const CustomOp>(
     const std::string& node_name, const QuantizeChain& chain, ParameterStore& parameters)>;
 
 struct LoadOptions {
-  std::string arch;                                // built-in architecture, for files with weights only
-  std::int64_t image_size = 0;                     // for files with dynamic height and width; 0: not given
-  QuantizeChainFactory make_quantize_chain = {};   // absent: such a chain is an unsupported operator
+  std::string arch;             // built-in architecture, for files with weights only
+  std::int64_t image_size = 0;  // for files with dynamic height and width; 0: not given
+  QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator
 };
 
-// By content, not by extension: ONNX, safetensors, .pth. A file with weights only needs options.arch.
-// Parameters are contiguous f32. Errors name the file, what was found and what was expected.
+// By content, not by extension: ONNX, safetensors, .pth. A file with weights only needs
+// options.arch. Parameters are contiguous f32. Errors name the file, what was found and what was
+// expected.
 Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});
 
 // Built-in architectures, under torchvision's, pytorchcv's and the given checkpoints' names.
 std::vector<std::string> architecture_names();
-// The graph with uninitialised names filled from `state`; Error(bad_input) lists missing, unexpected
-// and wrongly shaped tensors. An empty `state` gives He-normal weights from `seed` (benchmarks).
-Model build(const std::string& architecture, const formats::NamedArrays& state, std::uint64_t seed = 0);
+// The graph with uninitialised names filled from `state`; Error(bad_input) lists missing,
+// unexpected and wrongly shaped tensors. An empty `state` gives He-normal weights from `seed`
+// (benchmarks).
+Model build(const std::string& architecture, const formats::NamedArrays& state,
+            std::uint64_t seed = 0);
 
 at::Tensor to_tensor(const formats::Array& array);  // same dtype, owns its memory
 formats::Array to_array(const at::Tensor& tensor);

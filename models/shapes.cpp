@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+#include "models/execute.h"
+#include "models/load.h"
+
+namespace zsq::models {
+namespace {
+
+std::int64_t product(const Shape& shape, std::size_t from = 0) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.end(),
+                         std::int64_t{1}, std::multiplies<>());
+}
+
+std::string text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
+
+// Number of windows along one dimension. In ceil mode a window that would begin in the padding
+// behind the map is dropped.
+std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                     std::int64_t before, std::int64_t after, std::int64_t dilation, bool ceil) {
+  const auto span = size + before + after - dilation * (kernel - 1) - 1;
+  auto count = (span + (ceil ? stride - 1 : 0)) / stride + 1;
+  if (ceil && (count - 1) * stride >= size + before) --count;
+  return span < 0 ? 0 : count;
+}
+
+class InferShape {
+ public:
+  InferShape(const Node& node, const std::vector<Shape>& inputs, const ParameterStore& parameters)
+      : node_(node), in_(inputs), parameters_(parameters) {}
+
+  Shape operator()(const Input&) const { fail("its shape is the graph's input_shape"); }
+  Shape operator()(const Parameter&) const { return shape_of("value"); }
+
+  Shape operator()(const Conv2d& op) const {
+    const auto weight = in_.size() > 1 ? in_[1] : shape_of("weight");
+    const auto& x = map();
+    if (weight.size() != 4 || weight[1] * op.groups != x[1] || weight[0] % op.groups != 0) {
+      fail("a weight " + text(weight) + " in " + std::to_string(op.groups) +
+           " groups does not fit an input " + text(x));
+    }
+    return slide(weight[0], {weight[2], weight[3]}, op.stride, op.pads, op.dilation, false);
+  }
+  Shape operator()(const Linear&) const {
+    const auto weight = in_.size() > 1 ? in_[1] : shape_of("weight");
+    if (weight.size() != 2 || in_[0].back() != weight[1]) {
+      fail("a weight " + text(weight) + " does not fit an input " + text(in_[0]));
+    }
+    Shape shape = in_[0];
+    shape.back() = weight[0];
+    return shape;
+  }
+  Shape operator()(const BatchNorm&) const {
+    const auto gamma = shape_of("gamma");
+    if (in_[0].size() < 2 || product(gamma) != in_[0][1]) {
+      fail("a scale " + text(gamma) + " does not fit an input " + text(in_[0]));
+    }
+    return in_[0];
+  }
+
+  Shape operator()(const Add&) const { return broadcast(); }
+  Shape operator()(const Mul&) const { return broadcast(); }
+  Shape operator()(const Concat& op) const {
+    Shape shape = in_[0];
+    const auto axis = static_cast<std::size_t>(op.axis);
+    for (std::size_t i = 1; i < in_.size(); ++i) shape.at(axis) += in_[i].at(axis);
+    return shape;
+  }
+
+  Shape operator()(const MaxPool& op) const {
+    return slide(map()[1], op.kernel, op.stride, op.pads, op.dilation, op.ceil_mode);
+  }
+  Shape operator()(const AvgPool& op) const {
+    return slide(map()[1], op.kernel, op.stride, op.pads, {1, 1}, op.ceil_mode);
+  }
+  Shape operator()(const GlobalAvgPool& op) const {
+    const auto& x = map();
+    return op.keepdims ? Shape{x[0], x[1], 1, 1} : Shape{x[0], x[1]};
+  }
+  Shape operator()(const Resize& op) const {
+    const auto& x = map();
+    return {x[0], x[1], x[2] * op.scale[0], x[3] * op.scale[1]};
+  }
+
+  Shape operator()(const Flatten&) const { return {in_[0][0], product(in_[0], 1)}; }
+  Shape operator()(const Reshape& op) const {
+    Shape shape{in_[0][0]};
+    shape.insert(shape.end(), op.shape.begin(), op.shape.end());
+    const auto elements = product(in_[0]);
+    const auto open = std::find(shape.begin() + 1, shape.end(), -1);
+    if (open != shape.end()) {
+      const auto others = -product(shape);
+      *open = others > 0 ? elements / others : 0;
+    }
+    if (product(shape) != elements) fail(text(in_[0]) + " cannot become " + text(shape));
+    return shape;
+  }
+  Shape operator()(const Transpose& op) const {
+    Shape shape;
+    for (const auto axis : op.perm) shape.push_back(in_[0].at(static_cast<std::size_t>(axis)));
+    return shape;
+  }
+  Shape operator()(const Slice& op) const {
+    Shape shape = in_[0];
+    auto& size = shape.at(static_cast<std::size_t>(op.axis));
+    const auto index = [&](std::int64_t i) { return std::clamp(i < 0 ? i + size : i, {0}, size); };
+    const auto length = std::max<std::int64_t>(0, index(op.end) - index(op.start));
+    size = (length + op.step - 1) / op.step;
+    return shape;
+  }
+  Shape operator()(const Pad& op) const {
+    Shape shape = in_[0];
+    for (std::size_t i = 0; i < shape.size(); ++i) shape[i] += op.before.at(i) + op.after.at(i);
+    return shape;
+  }
+
+  // Element by element, or an operator that is promised to keep the shape.
+  template <class Op>
+  Shape operator()(const Op&) const {
+    return in_[0];
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(ErrorCode::unsupported_model, op_name(node_.op) + " '" + node_.name + "': " + what);
+  }
+  Shape shape_of(const std::string& role) const {
+    return parameters_.at(node_.params.at(role)).sizes().vec();
+  }
+  const Shape& map() const {
+    if (in_[0].size() != 4) fail("needs an input [N, C, H, W], not " + text(in_[0]));
+    return in_[0];
+  }
+  Shape slide(std::int64_t channels, Pair kernel, Pair stride, const Pads& pads, Pair dilation,
+              bool ceil) const {
+    const auto& x = map();
+    const auto height = windows(x[2], kernel[0], stride[0], pads[0], pads[2], dilation[0], ceil);
+    const auto width = windows(x[3], kernel[1], stride[1], pads[1], pads[3], dilation[1], ceil);
+    if (height < 1 || width < 1) fail("the window is larger than its input " + text(x));
+    return {x[0], channels, height, width};
+  }
+  Shape broadcast() const {
+    const auto dimensions = std::max(in_[0].size(), in_[1].size());
+    Shape shape(dimensions, 1);
+    for (const auto& input : in_) {
+      const auto offset = dimensions - input.size();
+      for (std::size_t i = 0; i < input.size(); ++i) {
+        auto& size = shape[offset + i];
+        if (size != 1 && input[i] != 1 && size != input[i]) {
+          fail(text(in_[0]) + " and " + text(in_[1]) + " do not broadcast");
+        }
+        size = std::max(size, input[i]);
+      }
+    }
+    return shape;
+  }
+
+  const Node& node_;
+  const std::vector<Shape>& in_;
+  const ParameterStore& parameters_;
+};
+
+}  // namespace
+
+Shape infer_shape(const Node& node, const std::vector<Shape>& inputs,
+                  const ParameterStore& parameters) {
+  return std::visit(InferShape(node, inputs, parameters), node.op);
+}
+
+std::vector<Shape> infer_shapes(const Graph& graph, const ParameterStore& parameters) {
+  std::vector<Shape> shapes(graph.nodes.size());
+  for (std::size_t id = 0; id < shapes.size(); ++id) {
+    if (static_cast<NodeId>(id) == graph.input) {
+      shapes[id] = {1, graph.input_shape[0], graph.input_shape[1], graph.input_shape[2]};
+      continue;
+    }
+    std::vector<Shape> inputs;
+    for (const auto source : graph.nodes[id].inputs) {
+      inputs.push_back(shapes[static_cast<std::size_t>(source)]);
+    }
+    shapes[id] = infer_shape(graph.nodes[id], inputs, parameters);
+  }
+  return shapes;
+}
+
+std::vector<std::int64_t> multiply_accumulates(const Model& model) {
+  const auto& nodes = model.graph.nodes;
+  const auto shapes = infer_shapes(model.graph, model.parameters);
+  std::vector<std::int64_t> result(nodes.size(), 0);
+  for (std::size_t id = 0; id < nodes.size(); ++id) {
+    const auto& node = nodes[id];
+    if (!is<Conv2d>(node) && !is<Linear>(node)) continue;
+    const auto weight = node.inputs.size() > 1
+                            ? shapes[static_cast<std::size_t>(node.inputs[1])]
+                            : model.parameters.at(node.params.at("weight")).sizes().vec();
+    result[id] = product(shapes[id]) * product(weight, 1);
+  }
+  return result;
+}
+
+}  // namespace zsq::models
