@@ -3,6 +3,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -23,6 +24,9 @@ class ImageSource {
   virtual std::int64_t size() const = 0;
   virtual Batch load(std::int64_t begin, std::int64_t count) const = 0;
 };
+
+// One image file, f32 [1, 3, size, size].
+at::Tensor load_image(const std::filesystem::path& path, const Preset& preset);
 
 // CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder (label =
 // index in synsets.txt where there is one, in the folder or its parent, else of the sorted folder

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/evaluate.h"
+
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/topk.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/error.h"
+
+namespace zsq::eval {
+namespace {
+
+void check_labels(const at::Tensor& labels, std::int64_t classes) {
+  const std::int64_t lowest = labels.min().item<std::int64_t>();
+  const std::int64_t highest = labels.max().item<std::int64_t>();
+  if (lowest < 0 || highest >= classes)
+    throw Error(ErrorCode::bad_input, "the data has label " +
+                                          std::to_string(lowest < 0 ? lowest : highest) +
+                                          ", the network has " + std::to_string(classes) +
+                                          " classes: data and network do not belong together");
+}
+
+}  // namespace
+
+Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
+                const ImageSource& source, const DataOptions& options, Observer& observer) {
+  const auto begin_time = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_time).count();
+  };
+  const std::int64_t total =
+      options.eval_images > 0 ? std::min(options.eval_images, source.size()) : source.size();
+  if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
+  std::int64_t correct1 = 0, correct5 = 0;
+  std::vector<at::Tensor> predictions;
+  Result result;
+  while (result.images < total) {
+    if (observer.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(result.images) + " of " +
+                                          std::to_string(total) + " images of the evaluation");
+    const Batch batch =
+        source.load(result.images, std::min(options.eval_batch_size, total - result.images));
+    const at::Tensor logits = logits_of(batch.images).detach().to(at::kCPU, at::kFloat);
+    check_labels(batch.labels, logits.size(1));
+    predictions.push_back(logits.argmax(1));
+    const auto [values, classes] = logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1);
+    const at::Tensor first = predictions.back().eq(batch.labels);
+    correct1 += first.sum().item<std::int64_t>();
+    const at::Tensor among_five = classes.eq(batch.labels.unsqueeze(1)).any(1).logical_or(first);
+    correct5 += among_five.sum().item<std::int64_t>();
+    result.images += batch.labels.size(0);
+    result.top1 = 100.0 * static_cast<double>(correct1) / static_cast<double>(result.images);
+    result.top5 = 100.0 * static_cast<double>(correct5) / static_cast<double>(result.images);
+    result.seconds = seconds();
+    observer.on_progress({"evaluate",
+                          result.images,
+                          total,
+                          result.seconds,
+                          {{"top1", result.top1}, {"top5", result.top5}}});
+  }
+  result.predictions = at::cat(predictions);
+  return result;
+}
+
+}  // namespace zsq::eval

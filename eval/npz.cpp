@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+#include "eval/sources.h"
+#include "formats/npy.h"
+#include "models/load.h"
+
+namespace zsq::eval {
+namespace {
+
+class Npz : public ImageSource {
+ public:
+  explicit Npz(const std::filesystem::path& file) {
+    const formats::NamedArrays arrays = formats::read_npz(file);
+    images_ = tensor(file, arrays, "images");
+    labels_ = tensor(file, arrays, "labels");
+    if (images_.dim() != 4 || images_.scalar_type() != at::kFloat)
+      refuse(file, "'images' has to be f32 [N, C, H, W], preprocessed");
+    if (labels_.dim() != 1 || !at::isIntegralType(labels_.scalar_type(), /*includeBool=*/false) ||
+        labels_.size(0) != images_.size(0))
+      refuse(file, "'labels' has to hold one integer per image");
+    labels_ = labels_.to(at::kLong);
+  }
+
+  std::int64_t size() const override { return images_.size(0); }
+
+  Batch load(std::int64_t begin, std::int64_t count) const override {
+    return {images_.narrow(0, begin, count), labels_.narrow(0, begin, count)};
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::filesystem::path& file, const std::string& why) {
+    throw Error(ErrorCode::bad_input, file.string() + ": " + why);
+  }
+
+  static at::Tensor tensor(const std::filesystem::path& file, const formats::NamedArrays& arrays,
+                           const std::string& name) {
+    const formats::Array* array = formats::find(arrays, name);
+    if (!array) refuse(file, "has no array '" + name + "'; expected 'images' and 'labels'");
+    return models::to_tensor(*array);
+  }
+
+  at::Tensor images_, labels_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageSource> open_npz(const std::filesystem::path& file) {
+  return std::make_unique<Npz>(file);
+}
+
+}  // namespace zsq::eval

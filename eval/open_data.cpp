@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/error.h"
+#include "eval/sources.h"
+
+namespace zsq::eval {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kGroundTruthNames{"ground_truth.txt", "val.txt", "labels.txt"};
+
+std::unique_ptr<ImageSource> open_folder(const fs::path& folder, const Preset& preset) {
+  for (const char* name : {"test_batch.bin", "test.bin"})
+    if (fs::exists(folder / name)) return open_cifar(folder / name, preset);
+  for (const char* name : kGroundTruthNames)
+    if (fs::exists(folder / name)) return open_flat_folder(folder, folder / name, preset);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.is_directory()) return open_class_folders(folder, preset);
+  throw Error(
+      ErrorCode::bad_input,
+      folder.string() +
+          " holds no data that can be read; looked for test_batch.bin (CIFAR-10), test.bin "
+          "(CIFAR-100), class folders with images, and images with ground_truth.txt, val.txt "
+          "or labels.txt (lines '<image> <zero-based class or synset>')");
+}
+
+}  // namespace
+
+std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset) {
+  if (!fs::exists(path))
+    throw Error(ErrorCode::bad_input, "'" + path +
+                                          "' does not exist; expected a folder of images, a "
+                                          "CIFAR binary file or an npz file");
+  if (fs::is_directory(path)) return open_folder(path, preset);
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".npz") return open_npz(path);
+  if (extension == ".bin") return open_cifar(path, preset);
+  throw Error(ErrorCode::bad_input, "'" + path +
+                                        "' is a file that cannot be read as data; expected "
+                                        ".bin (CIFAR), .npz (images, labels) or a folder");
+}
+
+}  // namespace zsq::eval
