@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uniform affine fake-quantization with ONNX semantics (method: Jacob et al. 1712.05877, eq. 1).
 //   q = clamp(round_half_even(x / scale) + zero_point, qmin, qmax),   y = (q - zero_point) * scale
-// x any shape f32; scale > 0 and zero_point (integer-valued) both f32: [] per tensor, or [C] per
-// channel along dimension 0 of x. No gradient flows to scale and zero_point.
+// x any shape f32, the memory format is kept; scale > 0 and zero_point (integer-valued) both f32: []
+// per tensor, or [C] per channel along dimension 0 of x. x / scale is a true division. Infinities
+// clamp, NaN stays NaN. No gradient flows to scale and zero_point.
 // Surrogate gradient: dL/dx = dL/dy inside the range and 0 where the code was clamped ("clipped"), or
-// dL/dy everywhere ("pass_through", as the published zero-shot code does it).
+// dL/dy everywhere ("pass_through", as the published zero-shot code does it). First derivatives only.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,7 +16,8 @@ enum class Surrogate { pass_through, clipped };
 at::Tensor fake_quant(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point,
                       std::int64_t qmin, std::int64_t qmax, Surrogate surrogate);
 
-// The codes q themselves, int32, same shape as x.
+// The codes q themselves, int32, same shape and memory format as x. NaN has no code:
+// Error(numeric_failure).
 at::Tensor quantize(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point,
                     std::int64_t qmin, std::int64_t qmax);
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Argument checks shared by the ops. Each throws Error(internal) that names op, argument, what was
+// found and what was expected.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "cuda_kernels/quant_math.h"
+
+namespace zsq::cuda_kernels {
+
+[[noreturn]] void fail(const char* op, const char* argument, const std::string& got,
+                       const std::string& expected);
+
+std::string describe(const at::Tensor& tensor);  // "Float[2, 3] on cpu"
+
+// f32 on the CPU or on a CUDA device.
+void check_float(const char* op, const char* argument, const at::Tensor& tensor);
+// f32 on x's device, and of the given shape.
+void check_like(const char* op, const char* argument, const at::Tensor& tensor, const at::Tensor& x,
+                at::IntArrayRef shape);
+// qmin < qmax, both small enough that float holds every code exactly.
+CodeRange check_codes(const char* op, std::int64_t qmin, std::int64_t qmax);
+// A backward formula that is itself not recorded would give a silent zero as second derivative.
+void check_first_order(const char* op);
+
+// A dense tensor seen as [outer, channels, inner]: element i belongs to channel (i / inner) %
+// channels.
+struct ChannelLayout {
+  std::int64_t outer = 1, channels = 1, inner = 1;
+  std::int64_t size() const { return outer * channels * inner; }
+};
+
+// Dimension 1 of [N, C, ...] is the channel; x is contiguous or channels_last.
+ChannelLayout activation_layout(const at::Tensor& x);
+
+// x itself where its memory is dense (row-major or channels_last), else a row-major copy.
+at::Tensor dense(const at::Tensor& x);
+// `tensor` in exactly the memory order of x.
+at::Tensor in_order_of(const at::Tensor& x, const at::Tensor& tensor);
+
+// The grid of a tensor: [] (or [1]) scale and zero point, or [C] along dimension 0.
+struct GridTensors {
+  at::Tensor scale, zero_point;
+  ChannelLayout layout;
+};
+GridTensors check_grid(const char* op, const at::Tensor& x, const at::Tensor& scale,
+                       const at::Tensor& zero_point);
+
+}  // namespace zsq::cuda_kernels

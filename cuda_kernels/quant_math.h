@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of codes, written once for both twins. Both are compiled without fused
+// multiply-add and without fast-math, so every function here gives the same bits on host and
+// device. Tie rule: x / scale is a true division, and a quotient exactly between two integers
+// rounds to the even one. NaN passes through rounding and clamping; infinities clamp.
+#pragma once
+#include <cmath>
+#include <limits>
+
+#if defined(__CUDACC__)
+#define ZSQ_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+#define ZSQ_HOST_DEVICE inline __attribute__((always_inline))
+#endif
+
+namespace zsq::cuda_kernels {
+
+struct CodeRange {
+  float min, max;
+};
+
+ZSQ_HOST_DEVICE float clamp(float v, float lo, float hi) {
+  v = v < lo ? lo : v;
+  return v > hi ? hi : v;
+}
+
+ZSQ_HOST_DEVICE float unclamped_code(float x, float scale, float zero_point) {
+  return rintf(x / scale) + zero_point;
+}
+
+ZSQ_HOST_DEVICE float code_of(float x, float scale, float zero_point, CodeRange range) {
+  return clamp(unclamped_code(x, scale, zero_point), range.min, range.max);
+}
+
+ZSQ_HOST_DEVICE float fake_quant_value(float x, float scale, float zero_point, CodeRange range) {
+  return (code_of(x, scale, zero_point, range) - zero_point) * scale;
+}
+
+// Whether the code was not clamped; false for NaN.
+ZSQ_HOST_DEVICE bool inside_range(float x, float scale, float zero_point, CodeRange range) {
+  const float code = unclamped_code(x, scale, zero_point);
+  return (code >= range.min) & (code <= range.max);
+}
+
+// Distance from w to the next threshold in the direction of -step, 0 on the threshold itself,
+// infinite where there is none (no step, NaN, or the code at the end of its range that way). `past`
+// widens it by that multiple of the threshold's magnitude, see kPastThreshold.
+ZSQ_HOST_DEVICE float threshold_distance(float w, float step, float scale, float zero_point,
+                                         CodeRange range, float past) {
+  const float down = step > 0 ? 1.0f : -1.0f;
+  const float code = code_of(w, scale, zero_point, range);
+  const float threshold = (code - zero_point - 0.5f * down) * scale;
+  const float gap = (w - threshold) * down;
+  const float distance = (gap > 0 ? gap : 0.0f) + past * fabsf(threshold);
+  const bool reachable = ((step > 0) & (code > range.min)) | ((step < 0) & (code < range.max));
+  return reachable ? distance : std::numeric_limits<float>::infinity();
+}
+
+// Three units in the last place. threshold and w / scale are each rounded once, so a float that
+// lies this far beyond the rounded threshold has the other code for certain.
+constexpr float kPastThreshold = 3 * std::numeric_limits<float>::epsilon();
+
+// Covers the roundings of distance / |step|, k and k * step (under 2^-22 together).
+constexpr float kRatioSlack = 1.0f + 1.0f / (1 << 20);
+
+ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, float scale, float zero_point,
+                                     CodeRange range, float past) {
+  return threshold_distance(w, step, scale, zero_point, range, past) / fabsf(step);
+}
+
+struct ScaleZero {
+  float scale, zero_point;
+};
+
+ZSQ_HOST_DEVICE ScaleZero grid_of_range(float lo, float hi, CodeRange range, bool symmetric) {
+  lo = lo > 0 ? 0.0f : lo;  // NaN passes
+  hi = hi < 0 ? 0.0f : hi;
+  float scale = (hi - lo) / (range.max - range.min);
+  if (symmetric) {
+    const float below = range.min < 0 ? lo / range.min : 0.0f;
+    const float above = hi / range.max;
+    scale = below > above ? below : above;
+  }
+  const bool finite = (lo - lo == 0) & (hi - hi == 0);
+  if (!finite) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    return {nan, nan};
+  }
+  if (scale < std::numeric_limits<float>::min()) scale = 1.0f;  // zero width, or denormal
+  const float zero_point =
+      symmetric ? 0.0f : clamp(range.min - rintf(lo / scale), range.min, range.max);
+  return {scale, zero_point};
+}
+
+}  // namespace zsq::cuda_kernels

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/error.h"
+
+namespace zsq::test {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+inline at::Tensor random(at::IntArrayRef shape, double spread = 1) {
+  return at::randn(shape) * spread;
+}
+
+inline at::Tensor values(std::initializer_list<float> list) {
+  return at::tensor(at::ArrayRef<float>(list.begin(), list.size()));
+}
+
+// Equal in every bit, NaN equal to NaN, -0 different from +0.
+inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.scalar_type() != at::kFloat || b.scalar_type() != at::kFloat)
+    return false;
+  const at::Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return at::equal(at::isnan(x), at::isnan(y)) &&
+         at::equal(at::nan_to_num(x).view(at::kInt), at::nan_to_num(y).view(at::kInt));
+}
+
+// The error that f throws; its message must hold `part`.
+template <class F>
+void expect_error(const F& f, const std::string& part, ErrorCode code = ErrorCode::internal) {
+  try {
+    f();
+    ADD_FAILURE() << "no error; expected one with: " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+// The gradient that `output` sends to `input` (a leaf) when `grad` comes in.
+inline at::Tensor gradient(const at::Tensor& output, const at::Tensor& input,
+                           const at::Tensor& grad) {
+  input.mutable_grad() = at::Tensor();
+  output.backward(grad);
+  return input.grad();
+}
+
+inline at::Tensor leaf(const at::Tensor& t) { return t.detach().requires_grad_(); }
+
+}  // namespace zsq::test
