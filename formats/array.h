@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dense tensor on the host, row-major, as every file format here gives and takes it.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +14,10 @@ namespace zsq::formats {
 
 enum class DType { f16, bf16, f32, f64, u8, i8, u16, i16, i32, u32, i64, u64, boolean };
 
-std::size_t size_of(DType dtype);      // bytes per element
+// Little-endian hosts only: the bytes of an Array are the bytes of the files.
+static_assert(std::endian::native == std::endian::little);
+
+std::size_t size_of(DType dtype);       // bytes per element
 std::string_view name_of(DType dtype);  // "f32", ...
 
 struct Array {
@@ -34,6 +38,10 @@ struct Array {
     return {dtype, std::move(shape), {bytes.begin(), bytes.end()}};
   }
 };
+
+// Bytes of a dense tensor. Error(bad_input) where a size is negative, the product overflows or
+// there are more than 64 dimensions: for shapes that come from a file.
+std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape);
 
 // In file order.
 using NamedArrays = std::vector<std::pair<std::string, Array>>;

@@ -3,13 +3,34 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace zsq::formats {
 
-// Writes a file whole or not at all: beside it under a temporary name, flushed to disk, then renamed.
-// A full disk, a missing or unwritable folder: Error(bad_input) that names the path and the cause.
+// A file that appears whole or not at all: written beside its place under a temporary name, flushed
+// to disk and renamed by commit(). Without commit() nothing remains.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+
+  std::filesystem::path path_, temporary_;
+  int descriptor_ = -1;
+};
+
+// Writes a file whole or not at all, as above. A full disk, a missing or unwritable folder:
+// Error(bad_input) that names the path and the cause.
 void write_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 

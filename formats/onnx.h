@@ -53,9 +53,9 @@ struct Model {
   Graph graph;
 };
 
-// External data is read only inside the model's own folder (no absolute path, "..", symbolic or hard
-// link out of it; lengths checked against the file). Functions, sparse initialisers, sub-graphs:
-// Error(unsupported_model). Damaged or empty file: Error(bad_input).
+// External data is read only inside the model's own folder (no absolute path, "..", symbolic or
+// hard link out of it; lengths checked against the file). Functions, sparse initialisers,
+// sub-graphs: Error(unsupported_model). Damaged or empty file: Error(bad_input).
 Model read(const std::filesystem::path& path);
 
 // Deterministic bytes, raw_data initialisers. Atomic.

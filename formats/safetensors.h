@@ -14,11 +14,13 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;  // __metadata__
 };
 
-// Throws Error(bad_input) on a damaged file: offsets, shapes and lengths are checked against the file
-// before anything is allocated.
+// Throws Error(bad_input) on a damaged file: offsets, shapes and lengths are checked against the
+// file before anything is allocated.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
-// Deterministic bytes: tensors in the given order, metadata sorted, header padded to 8. Atomic.
+// Deterministic bytes: tensors by falling element size, which keeps each of them aligned for
+// readers that map the file, and in the given order within one size; metadata sorted, header padded
+// to 8. Atomic. Error(usage) for a name that occurs twice or is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file);
 
 }  // namespace zsq::formats

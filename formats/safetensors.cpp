@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "formats/atomic_file.h"
+#include "formats/in_file.h"
+#include "formats/input_file.h"
+
+namespace zsq::formats {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::pair<DType, std::string_view> kDTypes[] = {
+    {DType::f16, "F16"},     {DType::bf16, "BF16"}, {DType::f32, "F32"}, {DType::f64, "F64"},
+    {DType::u8, "U8"},       {DType::i8, "I8"},     {DType::u16, "U16"}, {DType::i16, "I16"},
+    {DType::i32, "I32"},     {DType::u32, "U32"},   {DType::i64, "I64"}, {DType::u64, "U64"},
+    {DType::boolean, "BOOL"}};
+
+DType parse_dtype(const std::string& name) {
+  for (const auto& [dtype, text] : kDTypes)
+    if (text == name) return dtype;
+  throw Error(ErrorCode::bad_input, "element type '" + name + "' is not one this program reads");
+}
+
+std::string_view dtype_text(DType dtype) {
+  return std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                      [&](const auto& entry) { return entry.first == dtype; })
+      ->second;
+}
+
+struct Entry {
+  std::uint64_t begin, end;
+  std::string name;
+  DType dtype;
+  std::vector<std::int64_t> shape;
+};
+
+Entry parse_entry(const std::string& name, const json& fields) {
+  const auto offsets = fields.at("data_offsets").get<std::vector<std::uint64_t>>();
+  Entry entry = {0, 0, name, parse_dtype(fields.at("dtype").get<std::string>()),
+                 fields.at("shape").get<std::vector<std::int64_t>>()};
+  if (offsets.size() != 2 || offsets[1] < offsets[0] ||
+      offsets[1] - offsets[0] != byte_count(entry.dtype, entry.shape))
+    throw Error(ErrorCode::bad_input,
+                "tensor '" + name + "': data_offsets do not fit its shape and element type");
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  return entry;
+}
+
+// The entries in order of their data, which has to be gapless and to end with the file: so no byte
+// is claimed twice and the sum of all allocations is the size of the file.
+std::vector<Entry> parse_header(const std::string& text, std::uint64_t data_size,
+                                std::map<std::string, std::string>& metadata) {
+  std::vector<Entry> entries;
+  try {
+    const json header = json::parse(text);
+    if (!header.is_object()) throw Error(ErrorCode::bad_input, "the header is not a JSON object");
+    for (const auto& [name, fields] : header.items()) {
+      if (name == "__metadata__")
+        metadata = fields.get<std::map<std::string, std::string>>();
+      else
+        entries.push_back(parse_entry(name, fields));
+    }
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::bad_input, std::string("damaged safetensors header: ") + error.what());
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+  });
+  std::uint64_t at = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != at)
+      throw Error(ErrorCode::bad_input,
+                  "tensor '" + entry.name + "' leaves a gap or overlaps another");
+    at = entry.end;
+  }
+  if (at != data_size)
+    throw Error(ErrorCode::bad_input, "holds " + std::to_string(data_size) +
+                                          " bytes of data, but its header describes " +
+                                          std::to_string(at) + "; the file is cut or damaged");
+  return entries;
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  return in_file(path, [&] {
+    constexpr std::uint64_t kMaxHeader = 100'000'000;
+    const InputFile file(path);
+    std::uint64_t length = 0;
+    std::memcpy(&length, file.read(0, sizeof length).data(), sizeof length);
+    if (length > kMaxHeader || length > file.size() - sizeof length)
+      throw Error(ErrorCode::bad_input,
+                  "is not a safetensors file, or is cut: its header would be " +
+                      std::to_string(length) + " bytes long");
+    const auto header = file.read(sizeof length, length);
+    const std::uint64_t base = sizeof length + length;
+    SafetensorsFile result;
+    const auto entries =
+        parse_header(std::string(reinterpret_cast<const char*>(header.data()), header.size()),
+                     file.size() - base, result.metadata);
+    for (const Entry& entry : entries)
+      result.tensors.emplace_back(
+          entry.name,
+          Array{entry.dtype, entry.shape, file.read(base + entry.begin, entry.end - entry.begin)});
+    return result;
+  });
+}
+
+void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file) {
+  std::vector<const std::pair<std::string, Array>*> order;
+  std::set<std::string_view> names = {"__metadata__"};
+  for (const auto& entry : file.tensors) {
+    if (!names.insert(entry.first).second)
+      throw Error(ErrorCode::usage,
+                  path.string() + ": two tensors are named '" + entry.first + "'");
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype) > size_of(b->second.dtype);
+  });
+
+  std::string header = "{";
+  std::uint64_t at = 0;
+  try {
+    if (!file.metadata.empty()) header += "\"__metadata__\":" + json(file.metadata).dump();
+    for (const auto* entry : order) {
+      const Array& array = entry->second;
+      if (header.size() > 1) header += ',';
+      header += json(entry->first).dump() + ":{\"dtype\":\"";
+      header += dtype_text(array.dtype);
+      header += "\",\"shape\":" + json(array.shape).dump() + ",\"data_offsets\":[" +
+                std::to_string(at) + ',' + std::to_string(at + array.data.size()) + "]}";
+      at += array.data.size();
+    }
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::usage, path.string() + ": a name is not valid UTF-8: " + error.what());
+  }
+  header += '}';
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+
+  const std::uint64_t length = header.size();
+  AtomicFile out(path);
+  out.write(std::as_bytes(std::span(&length, 1)));
+  out.write(header);
+  for (const auto* entry : order) out.write(entry->second.data);
+  out.commit();
+}
+
+}  // namespace zsq::formats
