@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is quantized, how many bits, which rule finds the ranges. Torch-free; recipe keys "quantize.*".
+// What is quantized, how many bits, which rule finds the ranges. Torch-free; recipe keys
+// "quantize.*".
 #pragma once
 #include <cstdint>
 
@@ -52,7 +53,7 @@ struct QuantOptions {
   Target target = Target::onnxruntime;
   WeightOptions weights;
   ActivationOptions activations;
-  std::int64_t first_last_bits = 8;  // 0: the same bits as the rest
+  std::int64_t first_last_bits = 8;  // 0: the same bits as the rest (deploy)
   std::int64_t add_bits = 8;         // both inputs of an Add, and what feeds them (deploy)
   std::int64_t image_bits = 8;       // the network's input (deploy)
   // Pixel range after preprocessing, known from a preset; lo == hi: taken from generated images.
@@ -61,10 +62,13 @@ struct QuantOptions {
 
 template <class Visitor, class Options>
 void visit_quant_settings(Visitor&& visit, Options& o) {
-  visit(SettingInfo{"quantize.mode", "paper: the published setting; deploy: what a runtime executes"},
-        o.mode);
-  visit(SettingInfo{"quantize.target", "runtime whose placement rules the student follows"}, o.target);
-  visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8}, o.weights.num_bits);
+  visit(
+      SettingInfo{"quantize.mode", "paper: the published setting; deploy: what a runtime executes"},
+      o.mode);
+  visit(SettingInfo{"quantize.target", "runtime whose placement rules the student follows"},
+        o.target);
+  visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8},
+        o.weights.num_bits);
   visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"},
         o.weights.per_channel);
   visit(SettingInfo{"quantize.weights.symmetric", "zero point 0"}, o.weights.symmetric);
@@ -74,21 +78,23 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.weights.range_every_step);
   visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
         o.activations.num_bits);
-  visit(SettingInfo{"quantize.activations.range", "rule that finds the range"}, o.activations.range);
+  visit(SettingInfo{"quantize.activations.range", "rule that finds the range"},
+        o.activations.range);
   visit(SettingInfo{"quantize.activations.percentile", "share of values inside the range", "%", 50,
                     100},
         o.activations.percentile);
-  visit(SettingInfo{"quantize.activations.ema_decay", "decay of the moving average, per batch", "", 0,
-                    0.9999},
+  visit(SettingInfo{"quantize.activations.ema_decay", "decay of the moving average, per batch", "",
+                    0, 0.9999},
         o.activations.ema_decay);
   visit(SettingInfo{"quantize.activations.calibration_images",
                     "generated images that the ranges are taken from", "images", 1, 1e6},
         o.activations.calibration_images);
-  visit(SettingInfo{"quantize.first_last_bits", "bits of the first and last layer; 0: as the rest",
-                    "bits", 0, 8},
+  visit(SettingInfo{"quantize.first_last_bits",
+                    "bits of the first and last layer (deploy); 0: as the rest", "bits", 0, 8},
         o.first_last_bits);
-  visit(SettingInfo{"quantize.add_bits", "bits of both inputs of an addition (deploy)", "bits", 2, 8},
-        o.add_bits);
+  visit(
+      SettingInfo{"quantize.add_bits", "bits of both inputs of an addition (deploy)", "bits", 2, 8},
+      o.add_bits);
   visit(SettingInfo{"quantize.image_bits", "bits of the network's input (deploy)", "bits", 2, 8},
         o.image_bits);
 }

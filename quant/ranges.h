@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that find ranges. Each is a pure function or a small accumulator; the registry of activation
-// rules is range_observer() in ranges.cpp.
+// Rules that find ranges. Each is a pure function or a small accumulator; the registry of
+// activation rules is range_observer() in ranges.cpp.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,10 +11,10 @@
 namespace zsq::quant {
 
 // Weight grid by rule: min_max, or mse: per channel the pair (lo, hi) = r * (min, max), r in
-// {1, 0.99, ..., 0.3}, with the smallest squared error of fake-quantization (Banner et al. 1810.05723
-// motivates clipping; search as in LAPQ/BRECQ initialisation).
-cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec, bool per_channel,
-                               WeightRange rule);
+// {1, 0.99, ..., 0.3}, with the smallest squared error of fake-quantization (Banner et al.
+// 1810.05723 motivates clipping; search as in LAPQ/BRECQ initialisation).
+cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec,
+                               bool per_channel, WeightRange rule);
 
 // Takes batches of one activation, answers the range.
 class RangeObserver {
@@ -23,16 +23,17 @@ class RangeObserver {
   virtual void observe(const at::Tensor& x) = 0;
   virtual std::pair<double, double> range() const = 0;  // lo <= 0 <= hi is not required
 };
-// ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse (histogram search).
+// ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse (histogram
+// search).
 std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec);
 
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
 // options.calibration_images are seen; the rule bn_statistics uses no image where the quantizer's
-// input is the output of a BatchNorm (range gamma, beta: beta +- 4 |gamma| clipped by the activation)
-// and falls back to min_max elsewhere. Quantizers upstream are active while later ones are observed
-// only for the weights; activations are observed unquantized. Networks' input: options.image_lo/hi
-// where known.
+// input is the output of a BatchNorm (range gamma, beta: beta +- 4 |gamma| clipped by the
+// activation) and falls back to min_max elsewhere. Quantizers upstream are active while later ones
+// are observed only for the weights; activations are observed unquantized. Networks' input:
+// options.image_lo/hi where known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 
 }  // namespace zsq::quant

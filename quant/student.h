@@ -2,11 +2,14 @@
 // A student is a Graph like the teacher's, with quantizers as nodes, and parameters of its own.
 //   weights:      Parameter -> WeightQuantizer -> Conv2d.inputs[1]
 //   activations:  x -> ActivationQuantizer -> consumers
-// A quantizer's scale and zero point are parameters "<node>.scale", "<node>.zero_point" (f32, [] per
-// tensor or [C] per channel) of the student's store; ONNX semantics:
+// A quantizer's scale and zero point are parameters scale_name() and zero_point_name() (f32, [] per
+// tensor or [C] per channel) of the student's store. Behind an operator that hands values on
+// unchanged (MaxPool, Flatten, ...) a runtime wants the same grid again: that quantizer shares the
+// names of the one before it and changes nothing. ONNX semantics:
 //   q = clamp(round_half_even(x / scale) + zero_point, qmin, qmax),   x^ = (q - zero_point) * scale
 #pragma once
 #include "cuda_kernels/fake_quant.h"
+#include "cuda_kernels/weight_range.h"
 #include "models/graph.h"
 #include "quant/options.h"
 
@@ -23,7 +26,7 @@ QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode);
 
 class Quantizer : public models::CustomOp {
  public:
-  Quantizer(std::string node_name, QuantizerSpec spec) : name_(std::move(node_name)), spec_(spec) {}
+  Quantizer(std::string name, QuantizerSpec spec) : name_(std::move(name)), spec_(spec) {}
   const QuantizerSpec& spec() const { return spec_; }
   std::string scale_name() const { return name_ + ".scale"; }
   std::string zero_point_name() const { return name_ + ".zero_point"; }
@@ -45,11 +48,15 @@ class ActivationQuantizer : public Quantizer {
 // scale is ignored; refresh_weight_grids() writes it to the store.
 class WeightQuantizer : public Quantizer {
  public:
-  WeightQuantizer(std::string node_name, QuantizerSpec spec, bool per_channel, bool range_every_step)
-      : Quantizer(std::move(node_name), spec), per_channel_(per_channel), every_step_(range_every_step) {}
+  WeightQuantizer(std::string name, QuantizerSpec spec, bool per_channel, bool range_every_step)
+      : Quantizer(std::move(name), spec),
+        per_channel_(per_channel),
+        every_step_(range_every_step) {}
   std::string kind() const override { return "weight_quantizer"; }
   bool per_channel() const { return per_channel_; }
   bool range_every_step() const { return every_step_; }
+  // The grid that forward() uses for this weight.
+  cuda_kernels::Grid grid(const at::Tensor& weight, const models::ParameterStore& parameters) const;
   at::Tensor forward(const std::vector<at::Tensor>&, const models::ParameterStore&) const override;
 
  private:
@@ -62,12 +69,14 @@ struct Student {
   QuantOptions options;
 };
 
-// The rewrite Graph -> Graph plus weight grids; activation scales come from calibrate(). Placement by
-// options.mode and options.target; Error(unsupported_model) names an operator that cannot be placed.
+// The rewrite Graph -> Graph plus weight grids; activation scales come from calibrate(). Placement
+// by options.mode and options.target; Error(unsupported_model) names an operator that cannot be
+// placed.
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options);
 
-// The same function, faster: BatchNorm -> Clip -> ActivationQuantizer chains without another consumer
-// become one Custom node ("bn_clip_fake_quant"). For execution only; parameters stay where they are.
+// The same function, faster: BatchNorm -> Clip -> ActivationQuantizer chains without another
+// consumer become one Custom node ("bn_clip_fake_quant"). For execution only; parameters stay where
+// they are.
 models::Graph fuse_activations(const models::Graph& student);
 
 // A weight quantizer, the Parameter it acts on and the layer it feeds.
@@ -78,6 +87,8 @@ struct WeightSite {
 };
 std::vector<WeightSite> weight_sites(const Student& student);
 std::vector<models::NodeId> activation_sites(const models::Graph& graph);
+// The node's quantizer; null where it is something else.
+const ActivationQuantizer* activation_quantizer(const models::Node& node);
 
 // Recomputes "<node>.scale/.zero_point" of weight quantizers that take their range every step.
 void refresh_weight_grids(Student& student);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/error.h"
+#include "models/execute.h"
+#include "quant/placement.h"
+#include "quant/ranges.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::Graph;
+using models::NodeId;
+using Range = std::pair<double, double>;
+
+// Stands in for an activation quantizer: hands x on, and shows it to an observer where there is
+// one.
+class Probe : public models::CustomOp {
+ public:
+  explicit Probe(RangeObserver* observer) : observer_(observer) {}
+  std::string kind() const override { return "range_probe"; }
+  at::Tensor forward(const std::vector<at::Tensor>& inputs,
+                     const models::ParameterStore&) const override {
+    if (observer_) observer_->observe(inputs[0]);
+    return inputs[0];
+  }
+
+ private:
+  RangeObserver* observer_;
+};
+
+struct Site {
+  const ActivationQuantizer* op;
+  std::string node;
+  std::optional<Range> known;               // needs no image
+  std::unique_ptr<RangeObserver> observer;  // otherwise
+};
+
+// The node whose values reach `id` unchanged through quantizers.
+NodeId unquantized(const Graph& graph, NodeId id) {
+  while (activation_quantizer(graph[id])) id = graph[id].inputs[0];
+  return id;
+}
+
+// beta +- 4 |gamma| over all channels, as a Clip behind it leaves it.
+std::optional<Range> batch_norm_range(const Student& student, NodeId id) {
+  const auto* clip = models::get_if<models::Clip>(student.graph[id]);
+  if (clip) id = unquantized(student.graph, student.graph[id].inputs[0]);
+  const auto& node = student.graph[id];
+  if (!models::is<models::BatchNorm>(node)) return std::nullopt;
+  const auto& beta = student.parameters.at(node.params.at("beta"));
+  const auto reach = student.parameters.at(node.params.at("gamma")).abs().mul(4);
+  Range range{beta.sub(reach).min().item<float>(), beta.add(reach).max().item<float>()};
+  if (clip) {
+    range.first = std::clamp<double>(range.first, clip->lo, clip->hi);
+    range.second = std::clamp<double>(range.second, clip->lo, clip->hi);
+  }
+  return range;
+}
+
+std::optional<Range> known_range(const Student& student, NodeId quantizer) {
+  const auto& options = student.options;
+  const NodeId source = unquantized(student.graph, quantizer);
+  if (source == student.graph.input && options.image_lo < options.image_hi)
+    return Range{options.image_lo, options.image_hi};
+  if (options.activations.range == ActivationRange::bn_statistics)
+    return batch_norm_range(student, source);
+  return std::nullopt;
+}
+
+// The student's graph with probes for quantizers; fills `sites`, one per grid.
+Graph probe_graph(const Student& student, std::vector<Site>& sites) {
+  Graph graph = student.graph;
+  for (NodeId id : activation_sites(student.graph)) {
+    const auto* op = activation_quantizer(student.graph[id]);
+    RangeObserver* observer = nullptr;
+    const bool shared = std::any_of(sites.begin(), sites.end(), [&](const Site& s) {
+      return s.op->scale_name() == op->scale_name();
+    });
+    if (!shared) {
+      Site site{op, student.graph[id].name, known_range(student, id), nullptr};
+      if (!site.known) site.observer = range_observer(student.options.activations, op->spec());
+      observer = site.observer.get();
+      sites.push_back(std::move(site));
+    }
+    graph[id].op = models::Custom{std::make_shared<Probe>(observer)};
+  }
+  return graph;
+}
+
+void run_images(const Student& student, const Graph& graph,
+                const std::function<at::Tensor()>& next_batch) {
+  const std::int64_t wanted = student.options.activations.calibration_images;
+  for (std::int64_t seen = 0; seen < wanted;) {
+    auto images = next_batch();
+    if (!images.defined() || images.size(0) == 0)
+      throw Error(ErrorCode::bad_input, "calibration got " + std::to_string(seen) +
+                                            " images of the " + std::to_string(wanted) +
+                                            " in quantize.activations.calibration_images");
+    images = images.narrow(0, 0, std::min(images.size(0), wanted - seen));
+    models::execute(graph, student.parameters, images);
+    seen += images.size(0);
+  }
+}
+
+void store_grid(models::ParameterStore& parameters, const Site& site, at::Device device) {
+  const auto [lo, hi] = site.known ? *site.known : site.observer->range();
+  if (!std::isfinite(lo) || !std::isfinite(hi))
+    throw Error(ErrorCode::numeric_failure, "the values before '" + site.node +
+                                                "' are not finite during calibration (range " +
+                                                std::to_string(lo) + " to " + std::to_string(hi) +
+                                                "): the network overflows on these images");
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
+  const auto& spec = site.op->spec();
+  auto grid = cuda_kernels::grid_from_range(at::full({}, lo, options), at::full({}, hi, options),
+                                            spec.qmin, spec.qmax, spec.symmetric);
+  parameters.set(site.op->scale_name(), std::move(grid.scale));
+  parameters.set(site.op->zero_point_name(), std::move(grid.zero_point));
+}
+
+}  // namespace
+
+void calibrate(Student& student, const std::function<at::Tensor()>& next_batch) {
+  const at::NoGradGuard no_grad;
+  std::vector<Site> sites;
+  const Graph graph = probe_graph(student, sites);
+  if (std::any_of(sites.begin(), sites.end(), [](const Site& s) { return s.observer != nullptr; }))
+    run_images(student, graph, next_batch);
+  const at::Device device = student.parameters.at(student.parameters.names().front()).device();
+  for (const Site& site : sites) store_grid(student.parameters, site, device);
+}
+
+}  // namespace zsq::quant

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+#include "quant/placement.h"
+#include "quant/ranges.h"
+#include "quant/student.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::Graph;
+using models::Node;
+using models::NodeId;
+
+// Copies the float graph node by node and puts quantizers where `placement` says.
+class Inserter {
+ public:
+  Inserter(const models::Model& teacher, const QuantOptions& options)
+      : teacher_(teacher.graph),
+        placement_(place(teacher.graph, options)),
+        views_(teacher.graph.nodes.size()),
+        source_(teacher.graph.nodes.size()) {
+    student_.options = options;
+    student_.parameters = teacher.parameters.clone();
+  }
+
+  Student run() && {
+    Graph& graph = student_.graph;
+    graph.input_shape = teacher_.input_shape;
+    std::vector<NodeId> copies;
+    bool any_layer = false;
+    for (std::size_t i = 0; i < teacher_.nodes.size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      require_float(teacher_[id]);
+      any_layer = any_layer || is_layer(teacher_[id]);
+      copies.push_back(copy(id));
+      quantize_output(id, copies.back());
+    }
+    if (!any_layer)
+      throw Error(
+          ErrorCode::unsupported_model,
+          "the network has no convolution and no linear layer, so nothing can be quantized");
+    graph.input = copies[teacher_.input];
+    graph.output = copies[teacher_.output];
+    return std::move(student_);
+  }
+
+ private:
+  static void require_float(const Node& node) {
+    if (models::is<models::Custom>(node))
+      throw Error(
+          ErrorCode::unsupported_model,
+          "node '" + node.name + "' is a " + models::op_name(node.op) +
+              "; quantizers are inserted into float networks only: give the network as it was "
+              "before quantization");
+  }
+
+  NodeId copy(NodeId id) {
+    Node node = teacher_[id];
+    for (NodeId& input : node.inputs) input = view(input, placement_.asks[id]);
+    if (is_layer(node)) quantize_weight(node, placement_.weight_bits[id]);
+    return student_.graph.add(std::move(node));
+  }
+
+  // The tensor of `id` at `bits`, or the widest there is.
+  NodeId view(NodeId id, std::int64_t bits) const {
+    const auto found = views_[id].find(bits);
+    return found == views_[id].end() ? views_[id].at(0) : found->second;
+  }
+
+  void quantize_weight(Node& layer, std::int64_t bits) {
+    NodeId latent;
+    if (layer.inputs.size() == 1) {
+      auto weight = layer.params.extract("weight");
+      latent = student_.graph.add(
+          {layer.name + ".weight", models::Parameter{}, {}, {{"value", weight.mapped()}}});
+    } else {
+      latent = layer.inputs[1];
+      if (!models::is<models::Parameter>(student_.graph[latent]))
+        throw Error(ErrorCode::unsupported_model,
+                    "the weight of layer '" + layer.name + "' is computed by node '" +
+                        student_.graph[latent].name + "'; only stored weights can be quantized");
+      layer.inputs.pop_back();
+    }
+    const auto& o = student_.options;
+    auto op = std::make_shared<WeightQuantizer>(layer.name + ".weight_quantizer",
+                                                weight_spec(bits, o.weights.symmetric, o.mode),
+                                                o.weights.per_channel, o.weights.range_every_step);
+    const auto& weight = student_.parameters.at(student_.graph[latent].params.at("value"));
+    const auto rule = op->range_every_step() ? WeightRange::min_max : o.weights.range;
+    auto grid = weight_grid(weight, op->spec(), op->per_channel(), rule);
+    student_.parameters.set(op->scale_name(), std::move(grid.scale));
+    student_.parameters.set(op->zero_point_name(), std::move(grid.zero_point));
+    layer.inputs.push_back(student_.graph.add(
+        {layer.name + ".weight_quantizer", models::Custom{std::move(op)}, {latent}}));
+  }
+
+  void quantize_output(NodeId id, NodeId tensor) {
+    views_[id][0] = tensor;
+    const auto& bits = placement_.bits[id];
+    if (bits.empty()) return;
+    const std::string name = teacher_[id].name + ".quantizer";
+    // Behind a carrier the tensor lies on the grid of the quantizer before it: the same one again.
+    auto op = carried_quantizer(id);
+    if (!op) op = make_quantizer(name, *bits.begin());
+    source_[id] = op;
+    tensor = student_.graph.add({name, models::Custom{op}, {tensor}});
+    views_[id] = {{0, tensor}, {op->spec().num_bits, tensor}};
+    for (std::int64_t b : bits) {
+      if (b >= op->spec().num_bits) continue;
+      const std::string narrow = name + std::to_string(b);
+      tensor = student_.graph.add({narrow, models::Custom{make_quantizer(narrow, b)}, {tensor}});
+      views_[id][b] = tensor;
+    }
+  }
+
+  std::shared_ptr<const ActivationQuantizer> carried_quantizer(NodeId id) const {
+    const auto& options = student_.options;
+    const bool carries =
+        options.mode == Mode::deploy && is_carrier(target_rules(options.target), teacher_[id]);
+    return carries ? source_[teacher_[id].inputs[0]] : nullptr;
+  }
+
+  std::shared_ptr<const ActivationQuantizer> make_quantizer(const std::string& name,
+                                                            std::int64_t bits) const {
+    return std::make_shared<ActivationQuantizer>(name,
+                                                 activation_spec(bits, student_.options.mode));
+  }
+
+  const Graph& teacher_;
+  Placement placement_;
+  Student student_;
+  std::vector<std::map<std::int64_t, NodeId>> views_;  // bits -> node of the student; 0: the widest
+  std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one behind a node
+};
+
+}  // namespace
+
+Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
+  return Inserter(teacher, options).run();
+}
+
+}  // namespace zsq::quant

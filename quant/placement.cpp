@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/placement.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "quant/fold_batch_norm.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::Graph;
+using models::NodeId;
+
+struct Ends {
+  std::vector<bool> first, last;  // a layer with no other layer before it, behind it
+};
+
+Ends find_ends(const Graph& graph) {
+  const std::size_t n = graph.nodes.size();
+  std::vector<bool> before(n), behind(n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (NodeId input : graph.nodes[i].inputs)
+      if (before[input] || is_layer(graph[input])) before[i] = true;
+  for (std::size_t i = n; i-- > 0;)
+    for (NodeId input : graph.nodes[i].inputs)
+      if (behind[i] || is_layer(graph.nodes[i])) behind[input] = true;
+  before.flip();
+  behind.flip();
+  return {before, behind};
+}
+
+class DeployPlacer {
+ public:
+  DeployPlacer(const Graph& graph, const QuantOptions& options)
+      : graph_(graph),
+        options_(options),
+        rules_(target_rules(options.target)),
+        ends_(find_ends(graph)),
+        consumers_(graph.consumers()) {}
+
+  Placement place() const {
+    Placement placement;
+    const std::size_t n = graph_.nodes.size();
+    placement.bits.resize(n);
+    placement.asks.resize(n);
+    placement.weight_bits.resize(n);
+    for (std::size_t i = n; i-- > 0;) {
+      const auto id = static_cast<NodeId>(i);
+      placement.asks[i] = asks(id);
+      if (is_layer(graph_[id])) placement.weight_bits[i] = weight_bits(id);
+      for (NodeId consumer : consumers_[i]) add_needs(id, consumer, placement);
+    }
+    auto& image = placement.bits[graph_.input];
+    if (!image.empty()) {
+      image.erase(image.begin(), image.upper_bound(options_.image_bits));
+      image.insert(options_.image_bits);
+    }
+    return placement;
+  }
+
+ private:
+  std::int64_t end_bits() const {
+    return options_.first_last_bits ? options_.first_last_bits : options_.activations.num_bits;
+  }
+
+  std::int64_t weight_bits(NodeId layer) const {
+    const bool end = (ends_.first[layer] || ends_.last[layer]) && options_.first_last_bits;
+    return end ? options_.first_last_bits : options_.weights.num_bits;
+  }
+
+  std::int64_t asks(NodeId id) const {
+    const auto& node = graph_[id];
+    if (is_carrier(rules_, node) || node.inputs.empty()) return 0;
+    if (!is_layer(node)) return options_.add_bits;
+    if (ends_.first[id]) return options_.image_bits;
+    return ends_.last[id] ? end_bits() : options_.activations.num_bits;
+  }
+
+  // The consumer becomes one with `id` when integers run, so nothing is quantized between them.
+  bool absorbs(NodeId id, NodeId consumer) const {
+    if (consumers_[id].size() != 1) return false;
+    const auto& node = graph_[id];
+    if (is_layer(node) && batch_norm_behind(graph_, consumers_, id) == consumer) return true;
+    // A carrier keeps the grid of the tensor before it, so it cannot take up a clip; nor can the
+    // image.
+    return models::is<models::Clip>(graph_[consumer]) && !is_carrier(rules_, node) &&
+           !node.inputs.empty();
+  }
+
+  void add_needs(NodeId id, NodeId consumer, Placement& placement) const {
+    const auto& node = graph_[consumer];
+    if (is_layer(node) && node.inputs[0] != id) return;  // its weight
+    if (absorbs(id, consumer)) return;
+    if (is_carrier(rules_, node)) {
+      placement.bits[id].insert(placement.bits[consumer].begin(), placement.bits[consumer].end());
+    } else {
+      placement.bits[id].insert(placement.asks[consumer]);
+    }
+  }
+
+  const Graph& graph_;
+  const QuantOptions& options_;
+  const TargetRules& rules_;
+  Ends ends_;
+  std::vector<std::vector<NodeId>> consumers_;
+};
+
+Placement place_paper(const Graph& graph, const QuantOptions& options) {
+  const std::size_t n = graph.nodes.size();
+  Placement placement;
+  placement.bits.resize(n);
+  placement.asks.resize(n);
+  placement.weight_bits.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto* clip = models::get_if<models::Clip>(graph.nodes[i]);
+    if (clip && clip->lo == 0) placement.bits[i].insert(options.activations.num_bits);
+    if (is_layer(graph.nodes[i])) placement.weight_bits[i] = options.weights.num_bits;
+  }
+  return placement;
+}
+
+}  // namespace
+
+const TargetRules& target_rules(Target target) {
+  static const TargetRules onnxruntime{
+      {"MaxPool", "Flatten", "Reshape", "Transpose", "Slice", "Pad", "Resize"}};
+  switch (target) {
+    case Target::onnxruntime:
+      return onnxruntime;
+  }
+  throw Error(ErrorCode::internal, "no placement rules for this target");
+}
+
+bool is_carrier(const TargetRules& rules, const models::Node& node) {
+  return std::find(rules.carriers.begin(), rules.carriers.end(), models::op_name(node.op)) !=
+         rules.carriers.end();
+}
+
+Placement place(const Graph& graph, const QuantOptions& options) {
+  return options.mode == Mode::paper ? place_paper(graph, options)
+                                     : DeployPlacer(graph, options).place();
+}
+
+}  // namespace zsq::quant

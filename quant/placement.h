@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where quantizers go, and at how many bits: decided on the float graph before it is rewritten.
+#pragma once
+#include <functional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "models/graph.h"
+#include "quant/options.h"
+
+namespace zsq::quant {
+
+// What a runtime needs between its integer operators.
+struct TargetRules {
+  // Operators (models::op_name) that hand values on unchanged. The runtime works on codes there
+  // when it finds the same grid on both sides, so a quantizer is repeated behind them.
+  std::vector<std::string_view> carriers;
+};
+const TargetRules& target_rules(Target target);
+bool is_carrier(const TargetRules& rules, const models::Node& node);
+
+inline bool is_layer(const models::Node& node) {
+  return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
+}
+
+// Index of the vectors = NodeId of the float graph.
+struct Placement {
+  // Bits of the quantizers behind a node, widest first, each fed by the one before it.
+  std::vector<std::set<std::int64_t, std::greater<>>> bits;
+  // Bits that a node takes its inputs at; 0: the widest there is.
+  std::vector<std::int64_t> asks;
+  std::vector<std::int64_t> weight_bits;  // 0 where the node is no layer
+};
+
+// paper: one quantizer behind each Clip that starts at 0. deploy: every tensor that an integer
+// operator or a layer reads, except where an operator disappears into its neighbour (a BatchNorm
+// into the layer before it, a Clip into the quantizer behind it).
+Placement place(const models::Graph& graph, const QuantOptions& options);
+
+}  // namespace zsq::quant
