@@ -6,25 +6,12 @@
 #include "core/error.h"
 #include "formats/in_file.h"
 #include "formats/onnx.h"
-#include "formats/onnx_tensor.h"
+#include "formats/onnx_messages.h"
 
 namespace zsq::formats::onnx {
 namespace {
 
 using protozero::pbf_reader;
-using protozero::pbf_wire_type;
-
-// Cases of the switches below: a field counts only with its right wire type, any other is skipped
-// as unknown fields are.
-constexpr std::uint32_t bytes_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
-}
-constexpr std::uint32_t varint_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::varint);
-}
-constexpr std::uint32_t fixed32_field(std::uint32_t number) {
-  return protozero::tag_and_type(number, pbf_wire_type::fixed32);
-}
 
 [[noreturn]] void unsupported(const std::string& what) {
   throw Error(ErrorCode::unsupported_model, what);
@@ -43,149 +30,6 @@ std::pair<std::string, std::string> read_string_pair(pbf_reader message) {
         message.skip();
     }
   return entry;
-}
-
-// AttributeProto.AttributeType
-enum AttributeType : std::int64_t {
-  kUndefined,
-  kFloat,
-  kInt,
-  kString,
-  kTensor,
-  kGraph,
-  kFloats,
-  kInts,
-  kStrings,
-};
-
-struct AttributeFields {
-  std::string name, s;
-  std::int64_t type = kUndefined, i = 0;
-  AttributeType seen = kUndefined;  // what the fields say; old files have no type
-  float f = 0;
-  Array t;
-  std::vector<float> floats;
-  std::vector<std::int64_t> ints;
-  std::vector<std::string> strings;
-};
-
-AttributeFields read_attribute_fields(pbf_reader message, ExternalData& external) {
-  AttributeFields fields;
-  while (message.next()) switch (message.tag_and_type()) {
-      case bytes_field(1):
-        fields.name = message.get_string();
-        break;
-      case fixed32_field(2):
-        fields.f = message.get_float();
-        fields.seen = kFloat;
-        break;
-      case varint_field(3):
-        fields.i = message.get_int64();
-        fields.seen = kInt;
-        break;
-      case bytes_field(4):
-        fields.s = message.get_string();
-        fields.seen = kString;
-        break;
-      case bytes_field(5):
-        fields.t = read_tensor(message.get_message(), external).array;
-        fields.seen = kTensor;
-        break;
-      case bytes_field(6):
-      case bytes_field(11):
-        message.skip();
-        fields.seen = kGraph;
-        break;
-      case bytes_field(7):
-      case fixed32_field(7):
-        append_floats(message, fields.floats);
-        fields.seen = kFloats;
-        break;
-      case bytes_field(8):
-      case varint_field(8):
-        append_integers(message, fields.ints);
-        fields.seen = kInts;
-        break;
-      case bytes_field(9):
-        fields.strings.push_back(message.get_string());
-        fields.seen = kStrings;
-        break;
-      case varint_field(20):
-        fields.type = message.get_int64();
-        break;
-      default:
-        message.skip();
-    }
-  return fields;
-}
-
-Attribute read_attribute(pbf_reader message, ExternalData& external) {
-  AttributeFields fields = read_attribute_fields(message, external);
-  Attribute attribute = {std::move(fields.name), {}};
-  switch (fields.type == kUndefined ? fields.seen : fields.type) {
-    case kFloat:
-      attribute.value = fields.f;
-      break;
-    case kInt:
-      attribute.value = fields.i;
-      break;
-    case kString:
-      attribute.value = std::move(fields.s);
-      break;
-    case kTensor:
-      attribute.value = std::move(fields.t);
-      break;
-    case kFloats:
-      attribute.value = std::move(fields.floats);
-      break;
-    case kInts:
-      attribute.value = std::move(fields.ints);
-      break;
-    case kStrings:
-      attribute.value = std::move(fields.strings);
-      break;
-    case kUndefined:
-      break;
-    default:
-      unsupported("attribute '" + attribute.name +
-                  "' holds a sub-graph or another type that is not supported; export without "
-                  "control flow");
-  }
-  return attribute;
-}
-
-Node read_node(pbf_reader message, ExternalData& external) {
-  Node node;
-  std::vector<pbf_reader> attributes;  // read last, so that errors can name the node
-  while (message.next()) switch (message.tag_and_type()) {
-      case bytes_field(1):
-        node.inputs.push_back(message.get_string());
-        break;
-      case bytes_field(2):
-        node.outputs.push_back(message.get_string());
-        break;
-      case bytes_field(3):
-        node.name = message.get_string();
-        break;
-      case bytes_field(4):
-        node.op_type = message.get_string();
-        break;
-      case bytes_field(5):
-        attributes.push_back(message.get_message());
-        break;
-      case bytes_field(7):
-        node.domain = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  try {
-    for (const pbf_reader& attribute : attributes)
-      node.attributes.push_back(read_attribute(attribute, external));
-  } catch (const Error& error) {
-    throw Error(error.code(), node.op_type + " node '" + node.name + "': " + error.what());
-  }
-  return node;
 }
 
 Dimension read_dimension(pbf_reader message) {
@@ -345,12 +189,6 @@ Model read_model(pbf_reader message, ExternalData& external) {
 }
 
 }  // namespace
-
-const Attribute* Node::find(std::string_view attribute) const {
-  const auto found = std::find_if(attributes.begin(), attributes.end(),
-                                  [&](const Attribute& a) { return a.name == attribute; });
-  return found == attributes.end() ? nullptr : &*found;
-}
 
 Model read(const std::filesystem::path& path) {
   return in_file(path, [&] {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/onnx_tensor.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "formats/onnx_messages.h"
 
 namespace zsq::formats::onnx {
 namespace {
@@ -119,10 +118,10 @@ struct ExternalPlace {
 void read_external_entry(pbf_reader message, ExternalPlace& place) {
   std::string key, value;
   while (message.next()) switch (message.tag_and_type()) {
-      case tag_and_type(1, pbf_wire_type::length_delimited):
+      case bytes_field(1):
         key = message.get_string();
         break;
-      case tag_and_type(2, pbf_wire_type::length_delimited):
+      case bytes_field(2):
         value = message.get_string();
         break;
       default:
@@ -151,23 +150,23 @@ Header read_header(pbf_reader message) {
   Header header;
   auto& [name, array] = header.tensor;
   while (message.next()) switch (message.tag_and_type()) {
-      case tag_and_type(kDims, pbf_wire_type::varint):
-      case tag_and_type(kDims, pbf_wire_type::length_delimited):
+      case varint_field(kDims):
+      case bytes_field(kDims):
         append_integers(message, array.shape);
         break;
-      case tag_and_type(kDataType, pbf_wire_type::varint):
+      case varint_field(kDataType):
         header.data_type = message.get_int64();
         break;
-      case tag_and_type(kName, pbf_wire_type::length_delimited):
+      case bytes_field(kName):
         name = message.get_string();
         break;
-      case tag_and_type(kRawData, pbf_wire_type::length_delimited):
+      case bytes_field(kRawData):
         header.raw = message.get_view();
         break;
-      case tag_and_type(kExternalData, pbf_wire_type::length_delimited):
+      case bytes_field(kExternalData):
         read_external_entry(message.get_message(), header.external);
         break;
-      case tag_and_type(kDataLocation, pbf_wire_type::varint):
+      case varint_field(kDataLocation):
         header.data_location = message.get_int64();
         break;
       default:

@@ -7,7 +7,7 @@
 #include "formats/atomic_file.h"
 #include "formats/in_file.h"
 #include "formats/onnx.h"
-#include "formats/onnx_tensor.h"
+#include "formats/onnx_messages.h"
 
 namespace zsq::formats::onnx {
 namespace {

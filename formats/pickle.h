@@ -17,6 +17,9 @@
 
 namespace zsq::formats {
 
+// Far above any checkpoint, far below what would exhaust a machine.
+constexpr std::size_t kMaxPickleValues = 4'000'000;
+
 struct PickleValue {
   enum class Kind {
     none,
