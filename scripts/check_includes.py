@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Checks what the folders promise: who includes whom, where third-party headers stand, file length.
+
+check_includes.py [ROOT]: prints each offence as file:line: message and exits 1 if there is one.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else __file__ + "/../..").resolve()
+MAX_LINES = 500
+
+# Folder -> folders that it may include besides itself, lowest level first.
+MAY_INCLUDE = {
+    "core": [],
+    "formats": ["core"],
+    "runtime": ["core", "formats"],
+    "cuda_kernels": ["core"],
+    "models": ["core", "formats"],
+    "losses": ["core", "cuda_kernels"],
+    "quant": ["core", "cuda_kernels", "models"],
+    "generator": ["core", "models"],
+    "eval": ["core", "formats", "models"],
+    "train": ["core", "formats", "models", "quant", "generator", "losses", "cuda_kernels"],
+    "exporters": ["core", "formats", "models", "quant"],
+    "recipes": ["core"],
+    "pipeline": ["core", "formats", "runtime", "cuda_kernels", "models", "losses", "quant", "generator",
+                 "eval", "train", "exporters", "recipes"],
+    "cli": ["core", "pipeline", "recipes"],
+}
+# recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
+OPTIONS_HEADERS = {"eval/options.h", "generator/options.h", "quant/options.h", "train/options.h"}
+# What a program that uses the library includes; with all they include in turn they know no torch.
+PUBLIC_HEADERS = ["pipeline/evaluate.h", "pipeline/inspect.h", "pipeline/quantize.h",
+                  "pipeline/run.h", "pipeline/scheme.h"]
+TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}
+
+TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")
+WHOLE_TORCH = {"torch/torch.h", "torch/all.h", "ATen/ATen.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<|")([^>"]+)[>"]')
+
+
+def includes(path):
+    """(line number, included name) of each include of a file."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if match := INCLUDE.match(line):
+            yield number, match[1]
+
+
+def offences_of_include(folder, name):
+    """What is wrong with a file of `folder` that includes `name`."""
+    target = name.split("/")[0]
+    if target in MAY_INCLUDE and target != folder and target not in MAY_INCLUDE[folder]:
+        if not (folder == "recipes" and name in OPTIONS_HEADERS):
+            yield (f"{folder}/ may not include {target}/ "
+                   f"(it may: {', '.join(MAY_INCLUDE[folder]) or 'the standard library'})")
+    if TORCH.match(name) and folder in TORCH_FREE:
+        yield f"{folder}/ does without torch, but includes {name}"
+    if name in WHOLE_TORCH:
+        yield f"{name} costs seconds in every file; include the ATen/ops/ that are used"
+    if name.startswith("opencv2/") and folder != "eval":
+        yield "OpenCV belongs to eval/ alone"
+    if name.startswith(("spdlog/", "fmt/")):
+        yield f"{name} cannot share a program with the copy of fmt in libtorch"
+
+
+def offences_of_public_header(name, seen, chain=()):
+    """Torch headers that an included file brings along, with the way there."""
+    for _, included in includes(ROOT / name):
+        if TORCH.match(included):
+            yield f"{name}: reaches {included} ({' > '.join((*chain, name))})"
+        elif (ROOT / included).is_file() and included not in seen:
+            seen.add(included)
+            yield from offences_of_public_header(included, seen, (*chain, name))
+
+
+def check_file(path):
+    relative = path.relative_to(ROOT)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines:
+        yield f"{relative}:1: empty file"
+        return
+    if "SPDX-License-Identifier: Apache-2.0" not in lines[0]:
+        yield f"{relative}:1: the first line is the SPDX licence line"
+    if len(lines) > MAX_LINES:
+        yield f"{relative}:{len(lines)}: {len(lines)} lines; split it (limit {MAX_LINES})"
+    folder = relative.parts[0]
+    if folder not in MAY_INCLUDE:
+        return
+    for number, name in includes(path):
+        for message in offences_of_include(folder, name):
+            yield f"{relative}:{number}: {message}"
+
+
+def main():
+    folders = [*MAY_INCLUDE, "tests", "examples", "benchmarks"]
+    files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
+                   if path.suffix in {".h", ".cpp", ".cu", ".cuh"})
+    offences = [message for path in files for message in check_file(path)]
+    for name in filter(lambda name: (ROOT / name).is_file(), PUBLIC_HEADERS):
+        offences += offences_of_public_header(name, set())
+    print("\n".join(offences) or f"{len(files)} files keep the rules")
+    return bool(offences)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
