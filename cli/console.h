@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Progress and messages on stderr: a bar on a terminal, else a line every few per cent; and
+// signals.
+#pragma once
+#include <chrono>
+#include <string>
+
+#include "cli/flags.h"
+#include "core/observer.h"
+
+namespace zsq::cli {
+
+class Console : public Observer {
+ public:
+  // The first SIGINT or SIGTERM from here on asks the job to stop with its state saved; the second
+  // ends the program.
+  explicit Console(const Flags& flags);
+
+  void on_progress(const Progress& progress) override;
+  void on_message(LogLevel level, const std::string& message) override;
+  bool stop_requested() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void draw_bar(const Progress& progress);
+  void clear_bar();
+
+  bool quiet_, terminal_;
+  LogLevel level_;
+  bool bar_drawn_ = false;
+  Clock::time_point last_drawn_{};
+  std::string phase_;
+  std::int64_t next_line_ = 0;  // step at which the next plain line is due
+};
+
+}  // namespace zsq::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <iostream>
+
+#include "cli/console.h"
+#include "cli/flags.h"
+#include "cli/verbs.h"
+#include "pipeline/evaluate.h"
+
+namespace zsq::cli {
+
+int eval(const Arguments& arguments) {
+  Flags flags("zsq eval MODEL --data PATH --preset NAME",
+              "Top-1 and top-5 of a float model, an exported model or the output folder of a run.\n"
+              "PATH: an image folder per class, CIFAR binaries, or an npz with images and labels.");
+  flags.positional("model", 1);
+  flags.setting("data", "PATH", "real images", "data.eval_data");
+  flags.setting("preset", "NAME", "preprocessing of the images", "data.preset");
+  flags.setting("max_images", "N", "the first N images only", "data.eval_images");
+  flags.setting("batch_size", "N", "images per forward pass", "data.eval_batch_size");
+  flags.common();
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  const std::string model = flags.required("model", "MODEL");
+  const Recipe recipe = flags.recipe();
+  Console console(flags);
+  const EvalReport report =
+      zsq::evaluate(model, {recipe.model, recipe.data, recipe.process}, &console);
+  if (json)
+    std::cout << to_json(report) << "\n";
+  else
+    std::printf("top-1 %.2f %%  top-5 %.2f %%  (%lld images, %.1f s)\n", report.top1, report.top5,
+                static_cast<long long>(report.images), report.seconds);
+  return 0;
+}
+
+}  // namespace zsq::cli

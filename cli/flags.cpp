@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "core/error.h"
+#include "core/nearest_name.h"
+#include "pipeline/scheme.h"
+
+namespace zsq::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+// --eval-data and --eval_data are one flag.
+std::vector<std::string> with_underscores(const Arguments& arguments) {
+  std::vector<std::string> words;
+  for (std::string word : arguments) {
+    if (word.starts_with("--"))
+      std::replace(word.begin() + 2, std::find(word.begin(), word.end(), '='), '-', '_');
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace
+
+Flags::Flags(std::string usage, std::string about)
+    : usage_(std::move(usage)), about_(std::move(about)), visible_("Flags", 100, 50) {}
+
+void Flags::text(const std::string& name, const std::string& value_name, const std::string& help) {
+  visible_.add_options()(name.c_str(), po::value<std::string>()->value_name(value_name),
+                         help.c_str());
+}
+
+void Flags::texts(const std::string& name, const std::string& value_name, const std::string& help) {
+  visible_.add_options()(name.c_str(),
+                         po::value<std::vector<std::string>>()->composing()->value_name(value_name),
+                         help.c_str());
+}
+
+void Flags::toggle(const std::string& name, const std::string& help) {
+  visible_.add_options()(name.c_str(), po::bool_switch(), help.c_str());
+}
+
+void Flags::setting(const std::string& name, const std::string& value_name, const std::string& help,
+                    std::string key) {
+  text(name, value_name, help);
+  settings_.emplace_back(name, std::move(key));
+}
+
+void Flags::common() {
+  setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
+  setting("image_size", "N", "height and width, where the file leaves them open",
+          "model.image_size");
+  setting("device", "cpu|cuda", "where tensors live", "process.device");
+  setting("threads", "N", "CPU threads", "process.threads");
+  text("format", "human|json", "form of the result on stdout");
+  text("log_level", "LEVEL", "debug, info or warning");
+  toggle("quiet", "no progress and no messages");
+  toggle("help,h", "this text");
+}
+
+void Flags::positional(const std::string& name, int count) {
+  hidden_.add_options()(name.c_str(), po::value<std::vector<std::string>>());
+  positional_.add(name.c_str(), count);
+}
+
+bool Flags::parse(const Arguments& arguments) {
+  po::options_description all;
+  all.add(visible_).add(hidden_);
+  const std::string hint = "; see `" + usage_.substr(0, usage_.find(' ', 4)) + " --help`";
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(with_underscores(arguments))
+                  .options(all)
+                  .positional(positional_)
+                  .style(style)
+                  .run(),
+              values_);
+  } catch (const po::unknown_option& error) {
+    std::vector<std::string> known;
+    for (const auto& option : visible_.options()) known.push_back("--" + option->long_name());
+    const std::string near = nearest_name(error.get_option_name(), known);
+    throw Error(ErrorCode::usage, "unknown flag '" + error.get_option_name() + "'" +
+                                      (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                      hint);
+  } catch (const po::error& error) {
+    throw Error(ErrorCode::usage, error.what() + hint);
+  }
+  if (!on("help")) return true;
+  std::cout << "usage: " << usage_ << "\n" << about_ << "\n\n" << visible_;
+  return false;
+}
+
+std::string Flags::get(const std::string& name) const {
+  return has(name) ? values_[name].as<std::string>() : "";
+}
+
+std::vector<std::string> Flags::list(const std::string& name) const {
+  return has(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
+}
+
+std::string Flags::required(const std::string& name, const std::string& what) const {
+  const auto values = list(name);
+  if (values.empty()) throw Error(ErrorCode::usage, what + " is missing; usage: " + usage_);
+  return values.front();
+}
+
+double Flags::number(const std::string& name, double fallback) const {
+  if (!has(name)) return fallback;
+  const std::string word = get(name);
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(word, &used);
+  } catch (const std::logic_error&) {
+    used = 0;
+  }
+  if (word.empty() || used != word.size())
+    throw Error(ErrorCode::usage, "--" + name + ": '" + word + "' is not a number");
+  return value;
+}
+
+bool Flags::json() const {
+  const std::string format = has("format") ? get("format") : "human";
+  if (format != "human" && format != "json")
+    throw Error(ErrorCode::usage, "--format: '" + format + "' is neither human nor json");
+  return format == "json";
+}
+
+LogLevel Flags::log_level() const {
+  const std::string level = has("log_level") ? get("log_level") : "info";
+  if (level == "debug") return LogLevel::debug;
+  if (level == "info") return LogLevel::info;
+  if (level == "warning") return LogLevel::warning;
+  throw Error(ErrorCode::usage, "--log_level: '" + level + "' is not debug, info or warning");
+}
+
+Recipe Flags::recipe() const {
+  std::vector<std::string> overrides;
+  if (has("scheme")) {
+    const Scheme scheme = Scheme::parse(get("scheme"));
+    overrides.push_back("quantize.weights.num_bits=" + std::to_string(scheme.weight_bits));
+    overrides.push_back("quantize.activations.num_bits=" + std::to_string(scheme.activation_bits));
+  }
+  for (const auto& [flag, key] : settings_)
+    if (has(flag)) overrides.push_back(key + "=" + get(flag));
+  for (const std::string& override : list("set")) overrides.push_back(override);
+  return load_recipe(has("recipe") ? get("recipe") : "deploy", overrides);
+}
+
+}  // namespace zsq::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/inspect.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/flags.h"
+#include "cli/verbs.h"
+
+namespace zsq::cli {
+namespace {
+
+std::string shape_text(const std::vector<std::int64_t>& shape, std::size_t first) {
+  std::string text;
+  for (std::size_t i = first; i < shape.size(); ++i)
+    text += (i > first ? "x" : "") + std::to_string(shape[i]);
+  return text;
+}
+
+std::string bits_text(const InspectLayer& layer) {
+  if (layer.weight_bits == 0) return "";
+  return "W" + std::to_string(layer.weight_bits) +
+         (layer.activation_bits ? "A" + std::to_string(layer.activation_bits) : " (float input)");
+}
+
+void print_report(const InspectReport& r) {
+  std::printf("%-36s %-20s %14s %10s %12s  %s\n", "layer", "operator", "output", "parameters",
+              "MACs", "quantized to");
+  for (const InspectLayer& layer : r.layers)
+    std::printf("%-36s %-20s %14s %10lld %12lld  %s\n", layer.name.c_str(), layer.op.c_str(),
+                shape_text(layer.shape, 1).c_str(), static_cast<long long>(layer.parameters),
+                static_cast<long long>(layer.macs), bits_text(layer).c_str());
+  std::printf("\nmodel       %s (%s%s%s)\n", r.model.c_str(), r.format.c_str(),
+              r.producer.empty() ? "" : ", by ", r.producer.c_str());
+  std::printf("input       %s, %lld classes\n", shape_text(r.input_shape, 0).c_str(),
+              static_cast<long long>(r.classes));
+  std::printf("parameters  %lld, %.1f million MACs per image\n",
+              static_cast<long long>(r.parameters), static_cast<double>(r.macs) / 1e6);
+  std::printf("BatchNorm   %s: %s\n", r.batch_norm.c_str(), r.explanation.c_str());
+  if (r.quantizable) {
+    std::string floats;
+    for (const std::string& name : r.float_tensors) floats += (floats.empty() ? "" : ", ") + name;
+    std::printf("stays float %s\n", floats.empty() ? "nothing" : floats.c_str());
+  }
+}
+
+}  // namespace
+
+int inspect(const Arguments& arguments) {
+  Flags flags(
+      "zsq inspect MODEL",
+      "Layers, shapes, parameters, MACs, what BatchNorm allows, and the bits that each layer\n"
+      "would have in a student by the recipe.");
+  flags.positional("model", 1);
+  flags.toggle("list_archs", "the built-in architectures that --arch names");
+  flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
+  flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
+  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
+  flags.common();
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  if (flags.on("list_archs")) {
+    for (const std::string& name : architectures()) std::cout << name << "\n";
+    return 0;
+  }
+  const InspectReport report = zsq::inspect(flags.required("model", "MODEL"), flags.recipe());
+  if (json)
+    std::cout << to_json(report) << "\n";
+  else
+    print_report(report);
+  return 0;
+}
+
+}  // namespace zsq::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+
+#include <iostream>
+
+#include "cli/verbs.h"
+#include "core/error.h"
+#include "core/nearest_name.h"
+#include "pipeline/version.h"
+
+namespace zsq::cli {
+namespace {
+
+struct Verb {
+  const char* name;
+  const char* summary;
+  int (*run)(const Arguments&);
+};
+
+constexpr Verb kVerbs[] = {
+    {"inspect", "layers, BatchNorm verdict and what of a model can be quantized", inspect},
+    {"quantize", "a trained CNN in, a quantized model and its report out; no data needed",
+     quantize},
+    {"eval", "top-1 and top-5 of a float or quantized model", eval},
+    {"run", "class and score per image, or a comparison with stored arrays", run},
+    {"recipes", "the built-in recipes and their settings", recipes},
+};
+
+void print_help(std::ostream& out) {
+  out << "usage: zsq VERB ...   (zsq VERB --help tells more)\n\n";
+  for (const Verb& verb : kVerbs)
+    out << "  " << verb.name << std::string(10 - std::string(verb.name).size(), ' ') << verb.summary
+        << "\n";
+  out << "\n  --version  versions of this program and of what it was built with\n"
+         "\nExit codes: 0 ok, 1 internal error, 2 usage or input, 3 accuracy gate missed, 4 "
+         "unsupported\n"
+         "model, 5 out of memory, 75 stopped and can be resumed\n";
+}
+
+int dispatch(const Arguments& words) {
+  if (words.empty()) {
+    print_help(std::cerr);
+    return exit_code(ErrorCode::usage);
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help(std::cout);
+    return 0;
+  }
+  if (words[0] == "--version") {
+    std::cout << version_details();
+    return 0;
+  }
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) {
+    if (words[0] == verb.name) return verb.run({words.begin() + 1, words.end()});
+    known.emplace_back(verb.name);
+  }
+  throw Error(ErrorCode::usage, unknown_name_message("verb", words[0], known));
+}
+
+}  // namespace
+}  // namespace zsq::cli
+
+int main(int argc, char** argv) {
+  // Training frees and takes the same large blocks at every step; handing them back to the system
+  // each time costs a page fault per 4 kB.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+  try {
+    return zsq::cli::dispatch({argv + 1, argv + argc});
+  } catch (const zsq::Error& error) {
+    std::cerr << "zsq: " << error.what() << "\n";
+    return zsq::exit_code(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "zsq: internal error: " << error.what() << "\n";
+    return zsq::exit_code(zsq::ErrorCode::internal);
+  }
+}

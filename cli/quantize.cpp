@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/quantize.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/console.h"
+#include "cli/flags.h"
+#include "cli/verbs.h"
+
+namespace zsq::cli {
+namespace {
+
+void print_accuracy(const char* who, const std::optional<Accuracy>& a) {
+  if (a)
+    std::printf("%-10s top-1 %.2f %%  top-5 %.2f %%  (%lld images)\n", who, a->top1, a->top5,
+                static_cast<long long>(a->images));
+}
+
+void print_summary(const QuantizeReport& r, const std::filesystem::path& output) {
+  std::printf("%-10s %s, mode %s, recipe %s, seed %lld\n", "scheme", r.scheme.c_str(),
+              r.mode.c_str(), r.recipe.c_str(), static_cast<long long>(r.seed));
+  std::printf("%-10s %.1f kB -> %.1f kB of parameters\n", "size",
+              static_cast<double>(r.fp32_bytes) / 1e3,
+              static_cast<double>(r.quantized_bytes) / 1e3);
+  print_accuracy("teacher", r.teacher);
+  print_accuracy("student", r.student);
+  if (r.agreement)
+    std::printf("%-10s %.2f %% with the teacher on held-out synthetic images\n", "agreement",
+                100 * *r.agreement);
+  std::printf("%-10s %lld iterations in %.0f s\n", "time", static_cast<long long>(r.iterations),
+              r.seconds);
+  for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
+  std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
+  if (!r.student)
+    std::printf("%-10s zsq eval %s --data IMAGES --preset NAME\n", "next", output.c_str());
+}
+
+}  // namespace
+
+int quantize(const Arguments& arguments) {
+  Flags flags(
+      "zsq quantize MODEL --scheme W4A4 -o FOLDER",
+      "Quantizes a trained CNN (ONNX, safetensors or .pth) without data. Writes model.onnx,\n"
+      "model.safetensors, report.json, report.html and resolved.yaml into FOLDER.");
+  flags.positional("model", 1);
+  flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
+  flags.text("output_path,o", "FOLDER", "where the results go");
+  flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: deploy)");
+  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
+  flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
+                "data.eval_data");
+  flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
+  flags.setting("seed", "N", "fixes every random draw", "process.seed");
+  flags.setting("time_budget", "TIME", "scales the schedule to end in 600, 600s, 10min or 2h",
+                "process.time_budget");
+  flags.text("min_top1", "PERCENT", "exit 3 where the student's top-1 is below");
+  flags.toggle("resume", "go on from FOLDER/checkpoint");
+  flags.common();
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  const std::string model = flags.required("model", "MODEL");
+  const std::filesystem::path output = flags.get("output_path");
+  if (output.empty()) throw Error(ErrorCode::usage, "--output_path/-o FOLDER is missing");
+  QuantizeOptions options;
+  options.recipe = flags.recipe();
+  options.resume = flags.on("resume");
+  options.min_top1 = flags.number("min_top1", 0);
+  Console console(flags);
+  const QuantizeReport report = zsq::quantize(model, options, output, &console);
+  if (json)
+    std::cout << to_json(report);
+  else
+    print_summary(report, output);
+  return 0;
+}
+
+}  // namespace zsq::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/run.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/flags.h"
+#include "cli/verbs.h"
+
+namespace zsq::cli {
+namespace {
+
+int compare(const Flags& flags, const std::string& model, const RunOptions& options, bool json) {
+  if (!flags.has("npz") || !flags.on("compare"))
+    throw Error(ErrorCode::usage, "--npz FILE and --compare belong together");
+  const CompareReport report =
+      compare_with_arrays(model, flags.get("npz"), options, flags.number("tolerance", 1e-4));
+  if (json)
+    std::cout << to_json(report) << "\n";
+  else
+    std::printf("%s: relative error %.2e, tolerance %.2e\n", report.equal ? "equal" : "different",
+                report.relative_error, report.tolerance);
+  return report.equal ? 0 : exit_code(ErrorCode::accuracy_gate);
+}
+
+void print_classes(const std::vector<ImageClasses>& results) {
+  for (const ImageClasses& result : results)
+    for (const ClassScore& c : result.classes)
+      std::printf("%s\t%lld%s%s\t%.4f\n", result.image.c_str(), static_cast<long long>(c.index),
+                  c.name.empty() ? "" : " ", c.name.c_str(), c.score);
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  Flags flags(
+      "zsq run MODEL IMAGE... --preset NAME",
+      "Class and score of each image; MODEL is a float model, an exported model or the output\n"
+      "folder of a run. With --npz FILE --compare: feeds the array `input` of FILE and exits 0\n"
+      "where the result equals its array `output`, 3 where it does not.");
+  flags.positional("model", 1);
+  flags.positional("image", -1);
+  flags.text("preset", "NAME", "preprocessing of the images");
+  flags.text("classes", "FILE", "names of the classes, one per line");
+  flags.text("top", "N", "classes per image (default: 1)");
+  flags.text("npz", "FILE", "arrays `input` and `output`");
+  flags.toggle("compare", "compare with the array `output`");
+  flags.text("tolerance", "X", "largest relative difference that counts as equal (default: 1e-4)");
+  flags.common();
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  const std::string model = flags.required("model", "MODEL");
+  const Recipe recipe = flags.recipe();
+  const RunOptions options{recipe.model, recipe.process, flags.get("preset"), flags.get("classes"),
+                           static_cast<std::int64_t>(flags.number("top", 1))};
+  if (flags.has("npz") || flags.on("compare")) return compare(flags, model, options, json);
+  flags.required("image", "IMAGE");
+  const auto images = flags.list("image");
+  const auto results = classify(model, {images.begin(), images.end()}, options);
+  if (json)
+    std::cout << to_json(results) << "\n";
+  else
+    print_classes(results);
+  return 0;
+}
+
+}  // namespace zsq::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One verb per file. A verb takes the words behind its name and returns the exit code; errors are
+// thrown as zsq::Error.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace zsq::cli {
+
+using Arguments = std::vector<std::string>;
+
+int inspect(const Arguments& arguments);
+int quantize(const Arguments& arguments);
+int eval(const Arguments& arguments);
+int run(const Arguments& arguments);
+int recipes(const Arguments& arguments);
+
+}  // namespace zsq::cli

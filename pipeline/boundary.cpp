@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/boundary.h"
+
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <string>
+
+#include "core/error.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr const char* kOutOfMemory =
+    "out of memory; use a smaller finetune.batch_size (or data.eval_batch_size)";
+
+}  // namespace
+
+void rethrow_translated() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, kOutOfMemory);
+  } catch (const c10::OutOfMemoryError&) {
+    throw Error(ErrorCode::out_of_memory, kOutOfMemory);
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    // libtorch's CPU allocator reports with a plain c10::Error.
+    if (text.find("DefaultCPUAllocator") != std::string::npos)
+      throw Error(ErrorCode::out_of_memory, kOutOfMemory);
+    throw Error(ErrorCode::internal, "libtorch: " + text.substr(0, text.find('\n')));
+  }
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/evaluate.h"
+
+#include "eval/evaluate.h"
+#include "models/execute.h"
+#include "pipeline/boundary.h"
+#include "pipeline/json.h"
+#include "pipeline/session.h"
+
+namespace zsq {
+
+namespace {
+
+EvalReport evaluate_inside(const std::filesystem::path& model_path, const EvaluateOptions& options,
+                           Observer& observer) {
+  if (options.data.eval_data.empty())
+    throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
+  pipeline::start_process(options.process);
+  const eval::Preset& preset = pipeline::require_preset(options.data.preset);
+  const models::Model model = pipeline::load_any(model_path, options.model);
+  const auto source = eval::open_data(options.data.eval_data, preset);
+  pipeline::require_input_shape(model, source->load(0, 1).images, options.data.eval_data);
+  const auto logits = [&](const at::Tensor& images) {
+    return models::execute(model.graph, model.parameters, images);
+  };
+  const eval::Result result = eval::evaluate(logits, *source, options.data, observer);
+  return {model_path.string(), options.data.eval_data, preset.name, result.images, result.top1,
+          result.top5,         result.seconds};
+}
+
+}  // namespace
+
+EvalReport evaluate(const std::filesystem::path& model, const EvaluateOptions& options,
+                    Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return evaluate_inside(model, options, observer ? *observer : silent); });
+}
+
+std::string to_json(const EvalReport& report) {
+  return pipeline::dump({{"model", report.model},
+                         {"data", report.data},
+                         {"preset", report.preset},
+                         {"images", report.images},
+                         {"top1", report.top1},
+                         {"top5", report.top5},
+                         {"seconds", report.seconds}});
+}
+
+}  // namespace zsq

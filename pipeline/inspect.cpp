@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/inspect.h"
+
+#include "models/execute.h"
+#include "models/load.h"
+#include "pipeline/boundary.h"
+#include "pipeline/json.h"
+#include "pipeline/session.h"
+#include "pipeline/student_layers.h"
+
+namespace zsq {
+namespace {
+
+std::int64_t parameter_count(const models::Model& model, const models::Node& node) {
+  std::int64_t count = 0;
+  for (const auto& [role, name] : node.params)
+    if (role != "mean" && role != "variance") count += model.parameters.at(name).numel();
+  return count;
+}
+
+std::vector<InspectLayer> list_layers(const models::Model& model) {
+  const auto shapes = models::infer_shapes(model.graph, model.parameters);
+  const auto macs = models::multiply_accumulates(model);
+  std::vector<InspectLayer> layers;
+  for (std::size_t id = 0; id < model.graph.nodes.size(); ++id) {
+    const models::Node& node = model.graph.nodes[id];
+    if (models::is<models::Parameter>(node)) continue;
+    layers.push_back({node.name, models::op_name(node.op), shapes[id], parameter_count(model, node),
+                      macs[id], 0, 0});
+  }
+  return layers;
+}
+
+std::string kind_name(models::BatchNormVerdict::Kind kind) {
+  using enum models::BatchNormVerdict::Kind;
+  return kind == usable ? "usable" : kind == folded ? "folded" : "none";
+}
+
+// The bits that each layer would have; the ranges do not matter here, so the quickest rule serves.
+void add_student_bits(const models::Model& model, QuantOptions options, InspectReport& report) {
+  options.weights.range = WeightRange::min_max;
+  const quant::Student student = quant::insert_quantizers(model, options);
+  report.float_tensors = quant::float_tensors(student);
+  for (const pipeline::StudentLayer& layer : pipeline::student_layers(student)) {
+    for (InspectLayer& row : report.layers) {
+      if (row.name != layer.name) continue;
+      row.weight_bits = layer.weight_bits;
+      row.activation_bits = layer.activation_bits;
+    }
+  }
+}
+
+InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& recipe) {
+  const models::Model model = pipeline::load_any(path, recipe.model);
+  InspectReport report;
+  report.model = path.string();
+  report.format = model.format;
+  report.producer = model.producer;
+  report.architecture = model.architecture;
+  report.input_shape.assign(model.graph.input_shape.begin(), model.graph.input_shape.end());
+  report.classes = model.classes;
+  report.layers = list_layers(model);
+  for (const InspectLayer& layer : report.layers) {
+    report.parameters += layer.parameters;
+    report.macs += layer.macs;
+  }
+  const models::BatchNormVerdict verdict = models::inspect_batch_norm(model);
+  report.batch_norm = kind_name(verdict.kind);
+  report.explanation = verdict.explanation;
+  report.batch_norm_layers = verdict.layers;
+  report.batch_norm_channels = verdict.channels;
+  report.dead_channels = verdict.dead_channels;
+  report.quantizable = verdict.kind == models::BatchNormVerdict::Kind::usable;
+  if (report.quantizable) add_student_bits(model, recipe.quantize, report);
+  return report;
+}
+
+}  // namespace
+
+InspectReport inspect(const std::filesystem::path& model, const Recipe& recipe) {
+  return pipeline::at_boundary([&] { return inspect_inside(model, recipe); });
+}
+
+std::vector<std::string> architectures() { return models::architecture_names(); }
+
+std::string to_json(const InspectReport& report) {
+  auto layers = pipeline::Json::array();
+  for (const InspectLayer& layer : report.layers)
+    layers.push_back({{"name", layer.name},
+                      {"op", layer.op},
+                      {"shape", layer.shape},
+                      {"parameters", layer.parameters},
+                      {"macs", layer.macs},
+                      {"weight_bits", layer.weight_bits},
+                      {"activation_bits", layer.activation_bits}});
+  return pipeline::dump({{"model", report.model},
+                         {"format", report.format},
+                         {"producer", report.producer},
+                         {"architecture", report.architecture},
+                         {"input_shape", report.input_shape},
+                         {"classes", report.classes},
+                         {"parameters", report.parameters},
+                         {"macs", report.macs},
+                         {"quantizable", report.quantizable},
+                         {"batch_norm",
+                          {{"verdict", report.batch_norm},
+                           {"layers", report.batch_norm_layers},
+                           {"channels", report.batch_norm_channels},
+                           {"dead_channels", report.dead_channels},
+                           {"explanation", report.explanation}}},
+                         {"float_tensors", report.float_tensors},
+                         {"layers", layers}});
+}
+
+}  // namespace zsq

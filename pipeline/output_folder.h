@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder that a run writes to.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace zsq::pipeline {
+
+class OutputFolder {
+ public:
+  // Creates the folder and writes a file to it, so that a full disk or a missing right shows now
+  // and not after hours. Error(bad_input) names path and cause.
+  explicit OutputFolder(std::filesystem::path path);
+
+  std::filesystem::path file(const std::string& name) const { return path_ / name; }
+  std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "state.safetensors"; }
+
+  // Starts or goes on with a checkpoint that belongs to `identity` (the text of everything that
+  // determines the result). To resume, there must be one with the same identity: Error(usage) names
+  // the first line that differs. Otherwise what was there is removed.
+  void open_checkpoint(const std::string& identity, bool resume) const;
+  void remove_checkpoint() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the steps; each step is a function of its own folder.
+#include "pipeline/quantize.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+
+#include "eval/evaluate.h"
+#include "exporters/export.h"
+#include "formats/atomic_file.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "pipeline/boundary.h"
+#include "pipeline/output_folder.h"
+#include "pipeline/session.h"
+#include "pipeline/student_layers.h"
+#include "pipeline/version.h"
+#include "train/trainer.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Recipe resolve(const QuantizeOptions& options) {
+  Recipe recipe = options.recipe;
+  if (options.scheme) {
+    recipe.quantize.weights.num_bits = options.scheme->weight_bits;
+    recipe.quantize.activations.num_bits = options.scheme->activation_bits;
+  }
+  validate(recipe);
+  const bool has_data = !recipe.data.eval_data.empty();
+  if (options.min_top1 > 0 && !has_data)
+    throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");
+  if (has_data) pipeline::require_preset(recipe.data.preset);
+  if (!recipe.data.preset.empty())
+    std::tie(recipe.quantize.image_lo, recipe.quantize.image_hi) =
+        eval::preset(recipe.data.preset).value_range();
+  return recipe;
+}
+
+// Everything that determines the model files, as text.
+std::string identity_of(Recipe recipe, const std::string& source_sha256) {
+  ProcessOptions process;
+  process.seed = recipe.process.seed;
+  process.device = recipe.process.device;
+  process.time_budget = recipe.process.time_budget;
+  recipe.process = process;
+  DataOptions data;
+  data.preset = recipe.data.preset;
+  recipe.data = data;
+  return "model sha256: " + source_sha256 + "\n" + to_yaml(recipe);
+}
+
+std::string weights_in_words(const WeightOptions& w) {
+  return std::string(w.per_channel ? "per_channel" : "per_tensor") +
+         (w.symmetric ? " symmetric " : " asymmetric ") + std::string(enum_name(w.range)) +
+         (w.range_every_step ? " at each forward pass" : " once");
+}
+
+QuantizeReport describe_run(const fs::path& model, const Recipe& recipe,
+                            const std::string& sha256) {
+  const QuantOptions& q = recipe.quantize;
+  QuantizeReport report;
+  report.model = model.string();
+  report.scheme = Scheme{q.weights.num_bits, q.activations.num_bits}.name();
+  report.mode = enum_name(q.mode);
+  report.recipe = recipe.name;
+  report.tool_version = version();
+  report.source_sha256 = sha256;
+  report.target = enum_name(q.target);
+  report.weights = weights_in_words(q.weights);
+  report.activations = "per_tensor asymmetric " + std::string(enum_name(q.activations.range));
+  report.seed = recipe.process.seed;
+  report.first_last_bits = q.mode == Mode::paper ? 0 : q.first_last_bits;
+  report.data = recipe.data.eval_data;
+  report.preset = recipe.data.preset;
+  return report;
+}
+
+std::vector<LayerResult> describe_layers(const quant::Student& student,
+                                         const train::TrainReport& trained) {
+  std::vector<LayerResult> results;
+  for (const pipeline::StudentLayer& layer : pipeline::student_layers(student)) {
+    LayerResult result;
+    result.name = layer.name;
+    result.op = layer.op;
+    result.weight_bits = layer.weight_bits;
+    result.activation_bits = layer.activation_bits;
+    const auto values = [&](const std::string& name) {
+      const at::Tensor t =
+          student.parameters.at(name).detach().to(at::kDouble).flatten().contiguous();
+      return std::vector<double>(t.const_data_ptr<double>(),
+                                 t.const_data_ptr<double>() + t.numel());
+    };
+    result.scale = values(layer.quantizer->scale_name());
+    const auto zero_points = values(layer.quantizer->zero_point_name());
+    result.zero_point.assign(zero_points.begin(), zero_points.end());
+    for (const train::LayerReport& row : trained.layers) {
+      if (row.name != layer.name) continue;
+      result.crossings = row.crossings;
+      result.drift = row.drift;
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+class Job {
+ public:
+  Job(const fs::path& model, const QuantizeOptions& options, const fs::path& output,
+      Observer& observer)
+      : options_(options), recipe_(resolve(options)), output_(output), observer_(observer) {
+    pipeline::start_process(recipe_.process);
+    say("loading " + model.string());
+    const std::string sha256 = formats::sha256_of_file(model);
+    teacher_ = pipeline::load_float(model, recipe_.model);
+    models::require_batch_norm(teacher_);
+    if (!recipe_.data.eval_data.empty()) {
+      images_ = eval::open_data(recipe_.data.eval_data, eval::preset(recipe_.data.preset));
+      pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
+    }
+    report_ = describe_run(model, recipe_, sha256);
+    output_.open_checkpoint(identity_of(recipe_, sha256), options.resume);
+    formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
+  }
+
+  QuantizeReport run() {
+    quant::Student student = quant::insert_quantizers(teacher_, recipe_.quantize);
+    train(student);
+    export_files(student);
+    if (images_) {
+      report_.teacher = measure(teacher_.graph, teacher_.parameters, "teacher");
+      report_.student = measure(student.graph, student.parameters, "student");
+    }
+    report_.seconds = seconds_since(start_);
+    formats::write_atomically(output_.file("report.json"), std::string_view(to_json(report_)));
+    formats::write_atomically(output_.file("report.html"), std::string_view(to_html(report_)));
+    output_.remove_checkpoint();
+    if (report_.student && report_.student->top1 < options_.min_top1)
+      throw Error(ErrorCode::accuracy_gate,
+                  "top-1 " + std::to_string(report_.student->top1) + " % is below the " +
+                      std::to_string(options_.min_top1) +
+                      " % that was asked for; the model is saved all the same");
+    return report_;
+  }
+
+ private:
+  void say(const std::string& message) { observer_.on_message(LogLevel::info, message); }
+
+  void train(quant::Student& student) {
+    const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
+    const double budget = recipe_.process.time_budget.seconds;
+    generator::Generator generator(teacher_, recipe_.generate, seed);
+    const train::TrainReport trained =
+        train::run({.teacher = teacher_,
+                    .student = student,
+                    .generator = generator,
+                    .options = recipe_.finetune,
+                    .seed = seed,
+                    .time_budget = budget > 0 ? std::max(1.0, budget - seconds_since(start_)) : 0,
+                    .checkpoint = output_.checkpoint(),
+                    .checkpoint_every = recipe_.process.checkpoint_every,
+                    .resume = options_.resume},
+                   observer_);
+    quant::refresh_weight_grids(student);
+    report_.iterations = trained.iterations;
+    report_.skipped_steps = trained.skipped;
+    report_.layers = describe_layers(student, trained);
+    report_.float_tensors = quant::float_tensors(student);
+    if (recipe_.process.agreement_images > 0)
+      report_.agreement =
+          train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images)
+              .agreement;
+  }
+
+  // Nothing in these files depends on the clock or on an evaluation.
+  void export_files(const quant::Student& student) {
+    const exporters::Metadata metadata{{"tool", "zsq " + report_.tool_version},
+                                       {"scheme", report_.scheme},
+                                       {"mode", report_.mode},
+                                       {"recipe", report_.recipe},
+                                       {"seed", std::to_string(report_.seed)},
+                                       {"preset", report_.preset},
+                                       {"source_sha256", report_.source_sha256}};
+    exporters::ExportReport exported;
+    if (recipe_.exporting.safetensors) {
+      report_.files.push_back(output_.file("model.safetensors"));
+      exported = exporters::export_safetensors(student, report_.files.back(), metadata);
+    }
+    if (recipe_.exporting.onnx) {
+      report_.files.push_back(output_.file("model.onnx"));
+      exported = exporters::export_onnx(student, report_.files.back(), metadata);
+    }
+    for (LayerResult& layer : report_.layers)
+      for (const exporters::ExecutesAs& row : exported.layers)
+        if (row.layer == layer.name) {
+          layer.executes_as = row.executes_as;
+          layer.reason = row.reason;
+        }
+    const exporters::SizeReport size = exporters::parameter_bytes(teacher_, student);
+    report_.fp32_bytes = size.fp32_bytes;
+    report_.quantized_bytes = size.quantized_bytes;
+  }
+
+  Accuracy measure(const models::Graph& graph, const models::ParameterStore& parameters,
+                   const std::string& who) {
+    say("evaluating the " + who + " on " + recipe_.data.eval_data);
+    const eval::Result result = eval::evaluate(
+        [&](const at::Tensor& images) { return models::execute(graph, parameters, images); },
+        *images_, recipe_.data, observer_);
+    return {result.top1, result.top5, result.images};
+  }
+
+  Clock::time_point start_ = Clock::now();
+  const QuantizeOptions& options_;
+  Recipe recipe_;
+  pipeline::OutputFolder output_;
+  Observer& observer_;
+  models::Model teacher_;
+  std::unique_ptr<eval::ImageSource> images_;
+  QuantizeReport report_;
+};
+
+}  // namespace
+
+QuantizeReport quantize(const fs::path& model, const QuantizeOptions& options,
+                        const fs::path& output, Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return Job(model, options, output, observer ? *observer : silent).run(); });
+}
+
+}  // namespace zsq

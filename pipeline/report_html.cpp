@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// One page, styles and drawing inside, nothing fetched.
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "pipeline/quantize.h"
+
+namespace zsq {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
+  char buffer[256];
+  va_list values;
+  va_start(values, pattern);
+  std::vsnprintf(buffer, sizeof buffer, pattern, values);
+  va_end(values);
+  return buffer;
+}
+
+std::string row(const std::string& name, const std::string& value) {
+  return "<tr><th>" + name + "</th><td>" + escaped(value) + "</td></tr>\n";
+}
+
+std::string accuracy_text(const std::optional<Accuracy>& a) {
+  if (!a) return "not measured (no evaluation data given)";
+  return format("top-1 %.2f %%, top-5 %.2f %% on %lld images", a->top1, a->top5,
+                static_cast<long long>(a->images));
+}
+
+std::string summary(const QuantizeReport& r) {
+  std::string floats;
+  for (const std::string& name : r.float_tensors) floats += (floats.empty() ? "" : ", ") + name;
+  std::string html = "<table>\n";
+  html += row("Model", r.model);
+  html += row("Scheme", r.scheme + ", mode " + r.mode + ", target " + r.target);
+  html += row("Weights", r.weights);
+  html += row("Activations", r.activations);
+  html += row("First and last layer",
+              r.first_last_bits ? std::to_string(r.first_last_bits) + " bits" : "as the rest");
+  html += row("Float at inference", floats.empty() ? "nothing" : floats);
+  html += row("Teacher", accuracy_text(r.teacher));
+  html += row("Student", accuracy_text(r.student));
+  if (r.agreement)
+    html += row("Agreement on held-out synthetic images", format("%.2f %%", 100 * *r.agreement));
+  html += row("Recipe, seed", r.recipe + ", " + std::to_string(r.seed));
+  html += row("Iterations", std::to_string(r.iterations) +
+                                format(" (%lld skipped), %.0f s",
+                                       static_cast<long long>(r.skipped_steps), r.seconds));
+  html += row("Source SHA-256", r.source_sha256);
+  return html + "</table>\n";
+}
+
+std::string bar(double y, double width, const char* css, const std::string& label,
+                const std::string& value) {
+  return format("<text x=\"215\" y=\"%.0f\" text-anchor=\"end\">", y + 12) + escaped(label) +
+         format("</text><rect class=\"%s\" x=\"220\" y=\"%.0f\" width=\"%.1f\" height=\"14\"/>",
+                css, y, width) +
+         format("<text x=\"%.1f\" y=\"%.0f\">", 225 + width, y + 12) + escaped(value) + "</text>\n";
+}
+
+std::string svg(double height, const std::string& content) {
+  return format("<svg viewBox=\"0 0 760 %.0f\" width=\"760\" height=\"%.0f\">\n", height, height) +
+         content + "</svg>\n";
+}
+
+std::string sizes(const QuantizeReport& r) {
+  const double full = static_cast<double>(std::max<std::int64_t>(r.fp32_bytes, 1));
+  const double small = static_cast<double>(r.quantized_bytes);
+  return svg(44, bar(2, 400, "a", "FP32", format("%.1f kB", full / 1e3)) +
+                     bar(22, 400 * small / full, "b", r.scheme,
+                         format("%.1f kB (%.1f times smaller)", small / 1e3,
+                                small > 0 ? full / small : 0)));
+}
+
+std::string crossings(const QuantizeReport& r) {
+  double largest = 1e-12;
+  for (const LayerResult& layer : r.layers) largest = std::max(largest, layer.crossings);
+  std::string content;
+  double y = 2;
+  for (const LayerResult& layer : r.layers) {
+    const std::string label =
+        layer.name.size() <= 32 ? layer.name : "..." + layer.name.substr(layer.name.size() - 29);
+    content += bar(y, 400 * layer.crossings / largest, "b", label, format("%.2e", layer.crossings));
+    y += 18;
+  }
+  return svg(y, content);
+}
+
+std::string layer_table(const QuantizeReport& r) {
+  std::string html =
+      "<table>\n<tr><th>Layer</th><th>Operator</th><th>Weight bits</th><th>Activation bits</th>"
+      "<th>Executes as</th><th>Why</th></tr>\n";
+  for (const LayerResult& layer : r.layers)
+    html += "<tr><td>" + escaped(layer.name) + "</td><td>" + escaped(layer.op) + "</td><td>" +
+            std::to_string(layer.weight_bits) + "</td><td>" +
+            (layer.activation_bits ? std::to_string(layer.activation_bits) : "float") +
+            "</td><td>" + escaped(layer.executes_as) + "</td><td>" + escaped(layer.reason) +
+            "</td></tr>\n";
+  return html + "</table>\n";
+}
+
+}  // namespace
+
+std::string to_html(const QuantizeReport& report) {
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>zsq "
+         "report</title>\n"
+         "<style>body{font:14px sans-serif;max-width:800px;margin:2em auto}table{border-collapse:"
+         "collapse}th,td{text-align:left;padding:2px 10px 2px 0;border-bottom:1px solid #ddd}"
+         "svg{font:12px sans-serif}.a{fill:#999}.b{fill:#2a6fb0}</style></head><body>\n"
+         "<h1>" +
+         escaped(report.scheme) + " of " +
+         escaped(std::filesystem::path(report.model).filename().string()) + "</h1>\n" +
+         summary(report) + "<h2>Parameters</h2>\n" + sizes(report) +
+         "<h2>Crossings: share of a layer's codes that a step changes</h2>\n" + crossings(report) +
+         "<h2>Layers</h2>\n" + layer_table(report) + "</body></html>\n";
+}
+
+}  // namespace zsq

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/run.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/topk.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "eval/evaluate.h"
+#include "formats/npy.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "pipeline/boundary.h"
+#include "pipeline/json.h"
+#include "pipeline/session.h"
+
+namespace zsq {
+namespace {
+
+std::vector<std::string> read_names(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  if (path.empty()) return names;
+  std::ifstream stream(path);
+  if (!stream)
+    throw Error(ErrorCode::bad_input, "cannot read class names from '" + path.string() + "'");
+  for (std::string line; std::getline(stream, line);) names.push_back(line);
+  return names;
+}
+
+at::Tensor required_array(const formats::NamedArrays& arrays, const char* name,
+                          const std::filesystem::path& path) {
+  if (const formats::Array* array = formats::find(arrays, name))
+    return models::to_tensor(*array).to(at::kFloat);
+  std::string found;
+  for (const auto& [other, array] : arrays) found += (found.empty() ? "" : ", ") + other;
+  throw Error(ErrorCode::bad_input, "'" + path.string() + "' holds no array '" + name +
+                                        "'; found: " + (found.empty() ? "nothing" : found));
+}
+
+std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_path,
+                                          const std::vector<std::filesystem::path>& images,
+                                          const RunOptions& options) {
+  const c10::NoGradGuard no_grad;
+  pipeline::start_process(options.process);
+  const eval::Preset& preset = pipeline::require_preset(options.preset);
+  const auto names = read_names(options.classes);
+  const models::Model model = pipeline::load_any(model_path, options.model);
+  std::vector<ImageClasses> results;
+  for (const auto& path : images) {
+    const at::Tensor image = eval::load_image(path, preset);
+    pipeline::require_input_shape(model, image, "preset " + preset.name);
+    const at::Tensor logits = models::execute(model.graph, model.parameters, image);
+    const auto [scores, indices] =
+        at::topk(at::softmax(logits[0], 0), std::min<std::int64_t>(options.top, logits.size(1)));
+    ImageClasses result{path, {}};
+    for (std::int64_t i = 0; i < scores.size(0); ++i) {
+      const auto index = indices[i].item<std::int64_t>();
+      const bool named = index < static_cast<std::int64_t>(names.size());
+      result.classes.push_back(
+          {index, named ? names[static_cast<std::size_t>(index)] : "", scores[i].item<double>()});
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+CompareReport compare_inside(const std::filesystem::path& model_path,
+                             const std::filesystem::path& npz, const RunOptions& options,
+                             double tolerance) {
+  const c10::NoGradGuard no_grad;
+  pipeline::start_process(options.process);
+  const auto arrays = formats::read_npz(npz);
+  const at::Tensor input = required_array(arrays, "input", npz);
+  const at::Tensor expected = required_array(arrays, "output", npz);
+  const models::Model model = pipeline::load_any(model_path, options.model);
+  pipeline::require_input_shape(model, input, "'" + npz.string() + "'");
+  const at::Tensor output = models::execute(model.graph, model.parameters, input);
+  if (output.sizes() != expected.sizes())
+    throw Error(ErrorCode::bad_input, "'" + npz.string() + "': the array 'output' has " +
+                                          std::to_string(expected.numel()) +
+                                          " elements, the model gives " +
+                                          std::to_string(output.numel()));
+  CompareReport report{output.sizes().vec(), 0, tolerance, false};
+  if (output.numel() > 0)
+    report.relative_error = at::max(at::abs(at::sub(output, expected))).item<double>() /
+                            std::max(at::max(at::abs(expected)).item<double>(), 1e-30);
+  report.equal = report.relative_error <= tolerance;
+  return report;
+}
+
+}  // namespace
+
+std::vector<ImageClasses> classify(const std::filesystem::path& model,
+                                   const std::vector<std::filesystem::path>& images,
+                                   const RunOptions& options) {
+  return pipeline::at_boundary([&] { return classify_inside(model, images, options); });
+}
+
+CompareReport compare_with_arrays(const std::filesystem::path& model,
+                                  const std::filesystem::path& npz, const RunOptions& options,
+                                  double tolerance) {
+  return pipeline::at_boundary([&] { return compare_inside(model, npz, options, tolerance); });
+}
+
+std::string to_json(const std::vector<ImageClasses>& results) {
+  auto json = pipeline::Json::array();
+  for (const ImageClasses& result : results) {
+    auto classes = pipeline::Json::array();
+    for (const ClassScore& c : result.classes)
+      classes.push_back({{"index", c.index}, {"name", c.name}, {"score", c.score}});
+    json.push_back({{"image", result.image.string()}, {"classes", classes}});
+  }
+  return pipeline::dump(json);
+}
+
+std::string to_json(const CompareReport& report) {
+  return pipeline::dump({{"shape", report.shape},
+                         {"relative_error", report.relative_error},
+                         {"tolerance", report.tolerance},
+                         {"equal", report.equal}});
+}
+
+}  // namespace zsq

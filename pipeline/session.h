@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every verb does first: threads, device, and the model from any file this engine reads.
+#pragma once
+#include <filesystem>
+
+#include "eval/preset.h"
+#include "models/graph.h"
+#include "recipes/options.h"
+
+namespace zsq::pipeline {
+
+// Applies threads to the process; Error(usage) where this build or machine lacks the device.
+void start_process(const ProcessOptions& options);
+
+// A float model.
+models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings);
+
+// A float model, or one that this engine exported: a file, or the output folder of a run.
+models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings);
+
+// Error(usage) lists the known presets where none was named.
+const eval::Preset& require_preset(const std::string& name);
+
+// Error(usage) where `what` gives images of another shape than the model takes.
+void require_input_shape(const models::Model& model, const at::Tensor& input,
+                         const std::string& what);
+
+}  // namespace zsq::pipeline
