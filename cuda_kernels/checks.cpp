@@ -95,4 +95,9 @@ GridTensors check_grid(const char* op, const at::Tensor& x, const at::Tensor& sc
   return grid;
 }
 
+GridView grid_view(const GridTensors& grid, CodeRange range) {
+  return {grid.scale.const_data_ptr<float>(), grid.zero_point.const_data_ptr<float>(),
+          grid.layout.channels, grid.layout.inner, range};
+}
+
 }  // namespace zsq::cuda_kernels

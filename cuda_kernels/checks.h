@@ -6,7 +6,8 @@
 
 #include <string>
 
-#include "cuda_kernels/quant_math.h"
+#include "cuda_kernels/channel_layout.h"
+#include "cuda_kernels/fake_quant_twins.h"
 
 namespace zsq::cuda_kernels {
 
@@ -25,13 +26,6 @@ CodeRange check_codes(const char* op, std::int64_t qmin, std::int64_t qmax);
 // A backward formula that is itself not recorded would give a silent zero as second derivative.
 void check_first_order(const char* op);
 
-// A dense tensor seen as [outer, channels, inner]: element i belongs to channel (i / inner) %
-// channels.
-struct ChannelLayout {
-  std::int64_t outer = 1, channels = 1, inner = 1;
-  std::int64_t size() const { return outer * channels * inner; }
-};
-
 // Dimension 1 of [N, C, ...] is the channel; x is contiguous or channels_last.
 ChannelLayout activation_layout(const at::Tensor& x);
 
@@ -47,5 +41,7 @@ struct GridTensors {
 };
 GridTensors check_grid(const char* op, const at::Tensor& x, const at::Tensor& scale,
                        const at::Tensor& zero_point);
+// Points into `grid`, which has to outlive it.
+GridView grid_view(const GridTensors& grid, CodeRange range);
 
 }  // namespace zsq::cuda_kernels

@@ -17,11 +17,6 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "fake_quant";
 
-GridView view(const GridTensors& grid, CodeRange range) {
-  return {grid.scale.const_data_ptr<float>(), grid.zero_point.const_data_ptr<float>(),
-          grid.layout.channels, grid.layout.inner, range};
-}
-
 struct FakeQuant : torch::autograd::Function<FakeQuant> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_any, const at::Tensor& scale,
                             const at::Tensor& zero_point, std::int64_t qmin, std::int64_t qmax,
@@ -41,9 +36,10 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
     float* out = y.mutable_data_ptr<float>();
     if (x.is_cuda()) {
       const CudaScope cuda(kOp, x.device());
-      if constexpr (kHasCuda) fake_quant_cuda(in, out, x.numel(), view(grid, range), cuda.stream());
+      if constexpr (kHasCuda)
+        fake_quant_cuda(in, out, x.numel(), grid_view(grid, range), cuda.stream());
     } else {
-      fake_quant_cpu(in, out, x.numel(), view(grid, range));
+      fake_quant_cpu(in, out, x.numel(), grid_view(grid, range));
     }
     return y;
   }
@@ -66,9 +62,10 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
     if (x.is_cuda()) {
       const CudaScope cuda(kOp, x.device());
       if constexpr (kHasCuda)
-        fake_quant_backward_cuda(in, dy_data, out, x.numel(), view(grid, range), cuda.stream());
+        fake_quant_backward_cuda(in, dy_data, out, x.numel(), grid_view(grid, range),
+                                 cuda.stream());
     } else {
-      fake_quant_backward_cpu(in, dy_data, out, x.numel(), view(grid, range));
+      fake_quant_backward_cpu(in, dy_data, out, x.numel(), grid_view(grid, range));
     }
     return {dx, none, none, none, none, none};
   }
@@ -100,11 +97,11 @@ at::Tensor quantize(const at::Tensor& x_any, const at::Tensor& scale, const at::
     const CudaScope cuda(op, x.device());
     const at::Tensor flag = at::zeros({1}, codes.options());
     if constexpr (kHasCuda)
-      quantize_cuda(in, out, x.numel(), view(grid, range), flag.mutable_data_ptr<std::int32_t>(),
-                    cuda.stream());
+      quantize_cuda(in, out, x.numel(), grid_view(grid, range),
+                    flag.mutable_data_ptr<std::int32_t>(), cuda.stream());
     found_nan = flag.item<std::int32_t>() != 0;
   } else {
-    found_nan = quantize_cpu(in, out, x.numel(), view(grid, range));
+    found_nan = quantize_cpu(in, out, x.numel(), grid_view(grid, range));
   }
   if (found_nan)
     throw Error(ErrorCode::numeric_failure, "quantize: x / scale holds NaN, which has no code");

@@ -42,32 +42,6 @@ ZSQ_HOST_DEVICE bool inside_range(float x, float scale, float zero_point, CodeRa
   return (code >= range.min) & (code <= range.max);
 }
 
-// Distance from w to the next threshold in the direction of -step, 0 on the threshold itself,
-// infinite where there is none (no step, NaN, or the code at the end of its range that way). `past`
-// widens it by that multiple of the threshold's magnitude, see kPastThreshold.
-ZSQ_HOST_DEVICE float threshold_distance(float w, float step, float scale, float zero_point,
-                                         CodeRange range, float past) {
-  const float down = step > 0 ? 1.0f : -1.0f;
-  const float code = code_of(w, scale, zero_point, range);
-  const float threshold = (code - zero_point - 0.5f * down) * scale;
-  const float gap = (w - threshold) * down;
-  const float distance = (gap > 0 ? gap : 0.0f) + past * fabsf(threshold);
-  const bool reachable = ((step > 0) & (code > range.min)) | ((step < 0) & (code < range.max));
-  return reachable ? distance : std::numeric_limits<float>::infinity();
-}
-
-// Three units in the last place. threshold and w / scale are each rounded once, so a float that
-// lies this far beyond the rounded threshold has the other code for certain.
-constexpr float kPastThreshold = 3 * std::numeric_limits<float>::epsilon();
-
-// Covers the roundings of distance / |step|, k and k * step (under 2^-22 together).
-constexpr float kRatioSlack = 1.0f + 1.0f / (1 << 20);
-
-ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, float scale, float zero_point,
-                                     CodeRange range, float past) {
-  return threshold_distance(w, step, scale, zero_point, range, past) / fabsf(step);
-}
-
 struct ScaleZero {
   float scale, zero_point;
 };

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace zsq::cuda_kernels {
+
+// Each channel's two sums are computed in this many fixed parts, which are then added in order.
+constexpr int kChannelSumParts = 64;
+constexpr std::int64_t channel_sums_scratch(std::int64_t channels) {
+  return kChannelSumParts * 2 * channels;
+}
+
+}  // namespace zsq::cuda_kernels
