@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product's promise through its public API: a trained network goes in, no data, and what comes
+// out names real images nearly as well, says so itself, runs elsewhere, and is the same for the
+// same seed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iterator>
+
+#include "formats/atomic_file.h"
+#include "pipeline/evaluate.h"
+#include "pipeline/quantize.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Trained once and shared by all tests of this file.
+struct Workplace {
+  Workplace() : folder(fs::temp_directory_path() / ("zsq_end_to_end_" + std::to_string(getpid()))) {
+    fs::create_directories(folder);
+    const TinyNetwork network = train_tiny_network(0);
+    teacher_top1 = accuracy(network.model, network.test);
+    save_onnx(network.model, model());
+    save_npz(network.test, images());
+  }
+  ~Workplace() { fs::remove_all(folder); }
+  fs::path model() const { return folder / "shapes.onnx"; }
+  fs::path images() const { return folder / "shapes.npz"; }
+
+  fs::path folder;
+  double teacher_top1 = 0;  // per cent
+};
+
+Workplace& workplace() {
+  static Workplace place;
+  return place;
+}
+
+QuantizeOptions options_of(const std::string& scheme, const std::string& mode, int iterations) {
+  QuantizeOptions options;
+  options.scheme = Scheme::parse(scheme);
+  options.recipe = load_recipe(
+      "deploy", {"quantize.mode=" + mode, "finetune.iterations=" + std::to_string(iterations),
+                 "finetune.batch_size=32", "finetune.warmup=0.5", "data.preset=cifar10",
+                 "quantize.activations.calibration_images=256", "process.agreement_images=256",
+                 "process.threads=1"});
+  return options;
+}
+
+QuantizeReport quantize_and_measure(const std::string& scheme, const std::string& mode,
+                                    const fs::path& output) {
+  QuantizeOptions options = options_of(scheme, mode, 120);
+  options.recipe.data.eval_data = workplace().images();
+  return quantize(workplace().model(), options, output);
+}
+
+double top1_of(const fs::path& model) {
+  EvaluateOptions options;
+  options.data.eval_data = workplace().images();
+  options.data.preset = "cifar10";
+  options.process.threads = 1;
+  return evaluate(model, options).top1;
+}
+
+// Top-1 by onnxruntime, an independent program; negative where it could not be run.
+double top1_by_onnxruntime(const fs::path& model) {
+  const std::string command = std::string(ZSQ_SOURCE_DIR) + "/.deps/python/bin/python " +
+                              ZSQ_SOURCE_DIR + "/tests/pipeline/end_to_end_onnxruntime.py " +
+                              model.string() + " " + workplace().images().string();
+  FILE* pipe = popen(command.c_str(), "r");
+  double top1 = -1;
+  const bool read = std::fscanf(pipe, "%lf", &top1) == 1;
+  return pclose(pipe) == 0 && read ? top1 : -1;
+}
+
+TEST(EndToEnd, TheTeacherIsWorthQuantizing) {
+  EXPECT_GE(workplace().teacher_top1, 95);
+  EXPECT_NEAR(top1_of(workplace().model()), workplace().teacher_top1, 1e-9);
+}
+
+struct Case {
+  const char *scheme, *mode;
+  double loss_allowed;  // points of top-1
+};
+
+class EndToEndAccuracy : public testing::TestWithParam<Case> {};
+
+TEST_P(EndToEndAccuracy, StaysCloseToTheTeacherAndIsTheSameInEveryProgram) {
+  const auto [scheme, mode, loss_allowed] = GetParam();
+  const fs::path output = workplace().folder / (std::string(scheme) + mode);
+  const QuantizeReport report = quantize_and_measure(scheme, mode, output);
+
+  ASSERT_TRUE(report.teacher && report.student && report.agreement);
+  std::printf("%s %s: teacher %.1f %%, student %.1f %%, agreement %.3f\n", scheme, mode,
+              report.teacher->top1, report.student->top1, *report.agreement);
+  EXPECT_NEAR(report.teacher->top1, workplace().teacher_top1, 1e-9);
+  EXPECT_GE(report.student->top1, report.teacher->top1 - loss_allowed);
+  EXPECT_LT(report.quantized_bytes, report.fp32_bytes * (report.scheme == "W8A8" ? 0.35 : 0.25));
+
+  // Folding BatchNorm changes rounding only: of 1,000 images a handful may lie on the border.
+  EXPECT_NEAR(top1_of(output / "model.onnx"), report.student->top1, 0.5);
+  if (!fs::exists(fs::path(ZSQ_SOURCE_DIR) / ".deps/python/bin/python"))
+    GTEST_SKIP() << "onnxruntime is not here to compare with; run scripts/install_deps.sh";
+  EXPECT_NEAR(top1_by_onnxruntime(output / "model.onnx"), report.student->top1, 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, EndToEndAccuracy,
+                         testing::Values(Case{"W8A8", "deploy", 1}, Case{"W4A4", "deploy", 5},
+                                         Case{"W3A3", "deploy", 20}, Case{"W4A4", "paper", 10}),
+                         [](const auto& info) {
+                           return std::string(info.param.scheme) + "_" + info.param.mode;
+                         });
+
+TEST(EndToEnd, OneSeedGivesTheSameBytesMeasuredOrNot) {
+  QuantizeOptions options = options_of("W4A4", "deploy", 20);
+  const auto files = [&](const char* name) {
+    const fs::path output = workplace().folder / name;
+    quantize(workplace().model(), options, output);
+    return std::pair(formats::read_file(output / "model.safetensors"),
+                     formats::read_file(output / "model.onnx"));
+  };
+  const auto first = files("first");
+  EXPECT_TRUE(files("again") == first);
+  options.recipe.data.eval_data = workplace().images();
+  EXPECT_TRUE(files("measured") == first);
+  options.recipe.process.seed = 1;
+  const auto other = files("other_seed");
+  EXPECT_FALSE(other.first == first.first);
+  EXPECT_FALSE(other.second == first.second);
+}
+
+}  // namespace
+}  // namespace zsq::test

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/tiny_network.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <stdexcept>
+
+#include "core/seed.h"
+#include "formats/npy.h"
+#include "formats/onnx.h"
+#include "models/execute.h"
+#include "models/load.h"
+
+namespace zsq::test {
+namespace {
+
+class NetworkBuilder {
+ public:
+  explicit NetworkBuilder(std::uint64_t seed) : random_(stream_seed(seed, "weights", 0)) {
+    model_.graph.input_shape = {3, kShapeSize, kShapeSize};
+    model_.graph.input = model_.graph.add({"input", models::Input{}, {}});
+  }
+
+  models::NodeId input() const { return model_.graph.input; }
+
+  // Convolution without bias, BatchNorm and, where asked for, ReLU.
+  models::NodeId conv(const std::string& name, models::NodeId x, std::int64_t in, std::int64_t out,
+                      std::int64_t kernel, std::int64_t stride, bool relu) {
+    set(name + ".weight", normal({out, in, kernel, kernel}, in * kernel * kernel));
+    const std::int64_t pad = kernel / 2;
+    x = add(name, models::Conv2d{{stride, stride}, {pad, pad, pad, pad}}, {x},
+            {{"weight", name + ".weight"}});
+    const std::string bn = name + ".bn";
+    set(bn + ".gamma", at::ones({out}));
+    set(bn + ".beta", at::zeros({out}));
+    set(bn + ".mean", at::zeros({out}));
+    set(bn + ".variance", at::ones({out}));
+    x = add(bn, models::BatchNorm{}, {x},
+            {{"gamma", bn + ".gamma"},
+             {"beta", bn + ".beta"},
+             {"mean", bn + ".mean"},
+             {"variance", bn + ".variance"}});
+    return relu ? add(name + ".relu", models::Clip{}, {x}) : x;
+  }
+
+  // Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes.
+  models::NodeId block(const std::string& name, models::NodeId x, std::int64_t in, std::int64_t out,
+                       std::int64_t stride) {
+    const models::NodeId shortcut =
+        in == out ? x : conv(name + ".shortcut", x, in, out, 1, stride, false);
+    const models::NodeId y = conv(name + ".conv1", x, in, out, 3, stride, true);
+    const models::NodeId sum = add(name + ".add", models::Add{},
+                                   {conv(name + ".conv2", y, out, out, 3, 1, false), shortcut});
+    return add(name + ".relu", models::Clip{}, {sum});
+  }
+
+  models::Model classify(models::NodeId x, std::int64_t width) {
+    x = add("pool", models::GlobalAvgPool{}, {x});
+    x = add("flatten", models::Flatten{}, {x});
+    set("fc.weight", normal({kShapeClasses, width}, width));
+    set("fc.bias", at::zeros({kShapeClasses}));
+    model_.graph.output =
+        add("fc", models::Linear{}, {x}, {{"weight", "fc.weight"}, {"bias", "fc.bias"}});
+    model_.classes = kShapeClasses;
+    return model_;
+  }
+
+ private:
+  models::NodeId add(const std::string& name, models::Op op, std::vector<models::NodeId> inputs,
+                     std::map<std::string, std::string> params = {}) {
+    return model_.graph.add({name, std::move(op), std::move(inputs), std::move(params)});
+  }
+  void set(const std::string& name, at::Tensor value) { model_.parameters.set(name, value); }
+  at::Tensor normal(std::vector<std::int64_t> shape, std::int64_t fan_in) {
+    at::Tensor values = at::empty(shape);
+    std::normal_distribution<float> draw(0, std::sqrt(2.0f / static_cast<float>(fan_in)));
+    std::generate_n(values.data_ptr<float>(), values.numel(), [&] { return draw(random_); });
+    return values;
+  }
+
+  models::Model model_;
+  std::mt19937_64 random_;
+};
+
+models::Model untrained(std::uint64_t seed) {
+  NetworkBuilder net(seed);
+  models::NodeId x = net.conv("stem", net.input(), 3, 16, 3, 1, true);
+  x = net.block("block1", x, 16, 24, 2);
+  x = net.block("block2", x, 24, 24, 1);
+  return net.classify(x, 24);
+}
+
+// The interpreter of models/ runs BatchNorm as at inference; here it takes batch moments and
+// updates the running ones.
+at::Tensor forward_in_training(const models::Model& model, const at::Tensor& images) {
+  std::vector<at::Tensor> values;
+  for (const models::Node& node : model.graph.nodes) {
+    const auto parameter = [&](const char* role) {
+      const auto found = node.params.find(role);
+      return found == node.params.end() ? at::Tensor() : model.parameters.at(found->second);
+    };
+    const at::Tensor x =
+        node.inputs.empty() ? images : values[static_cast<std::size_t>(node.inputs[0])];
+    if (models::is<models::Input>(node)) {
+      values.push_back(x);
+    } else if (const auto* conv = models::get_if<models::Conv2d>(node)) {
+      values.push_back(at::conv2d(x, parameter("weight"), {}, conv->stride,
+                                  at::IntArrayRef({conv->pads[0], conv->pads[1]})));
+    } else if (const auto* bn = models::get_if<models::BatchNorm>(node)) {
+      values.push_back(at::batch_norm(x, parameter("gamma"), parameter("beta"), parameter("mean"),
+                                      parameter("variance"), /*training=*/true, /*momentum=*/0.1,
+                                      bn->eps, /*cudnn_enabled=*/false));
+    } else if (models::is<models::Clip>(node)) {
+      values.push_back(at::relu(x));
+    } else if (models::is<models::Add>(node)) {
+      values.push_back(at::add(x, values[static_cast<std::size_t>(node.inputs[1])]));
+    } else if (models::is<models::GlobalAvgPool>(node)) {
+      values.push_back(at::adaptive_avg_pool2d(x, {1, 1}));
+    } else if (models::is<models::Flatten>(node)) {
+      values.push_back(x.flatten(1));
+    } else if (models::is<models::Linear>(node)) {
+      values.push_back(at::linear(x, parameter("weight"), parameter("bias")));
+    } else {
+      throw std::logic_error("tiny network: cannot train " + models::op_name(node.op));
+    }
+  }
+  return values[static_cast<std::size_t>(model.graph.output)];
+}
+
+void train(models::Model& model, std::uint64_t seed) {
+  constexpr int kSteps = 250, kBatch = 64;
+  constexpr double kLearningRate = 0.2, kMomentum = 0.9, kWeightDecay = 5e-4;
+  std::vector<std::pair<at::Tensor, at::Tensor>> weights;  // and velocities
+  for (const std::string& name : model.parameters.names()) {
+    if (name.ends_with(".mean") || name.ends_with(".variance")) continue;
+    at::Tensor& weight = model.parameters.at(name);
+    weights.emplace_back(weight.requires_grad_(true), at::zeros_like(weight));
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    const ShapeImages batch = draw_shapes(kBatch, stream_seed(seed, "training images", step));
+    at::cross_entropy_loss(forward_in_training(model, batch.images), batch.labels).backward();
+    const at::NoGradGuard no_grad;
+    const double lr = kLearningRate * 0.5 * (1 + std::cos(std::numbers::pi * step / kSteps));
+    for (auto& [weight, velocity] : weights) {
+      velocity.mul_(kMomentum).add_(weight.grad()).add_(weight, kWeightDecay);
+      weight.sub_(velocity, lr);
+      weight.mutable_grad().reset();
+    }
+  }
+  for (auto& [weight, velocity] : weights) weight.requires_grad_(false);
+}
+
+}  // namespace
+
+TinyNetwork train_tiny_network(std::uint64_t seed) {
+  models::Model model = untrained(seed);
+  train(model, seed);
+  return {std::move(model), draw_shapes(1000, stream_seed(seed, "test images", 0))};
+}
+
+double accuracy(const models::Model& model, const ShapeImages& data) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits = models::execute(model.graph, model.parameters, data.images);
+  return 100 * logits.argmax(1).eq(data.labels).to(at::kDouble).mean().item<double>();
+}
+
+void save_onnx(const models::Model& model, const std::filesystem::path& path) {
+  using formats::onnx::Node;
+  formats::onnx::Model file;
+  file.producer_name = "zsq tests";
+  file.graph.name = "shapes";
+  file.graph.inputs = {{"input", 1, {{-1, "N"}, {3, ""}, {kShapeSize, ""}, {kShapeSize, ""}}}};
+  file.graph.outputs = {{"logits", 1, {{-1, "N"}, {kShapeClasses, ""}}}};
+  for (const std::string& name : model.parameters.names()) {
+    file.graph.initializers.emplace_back(name, models::to_array(model.parameters.at(name)));
+  }
+  for (std::size_t id = 0; id < model.graph.nodes.size(); ++id) {
+    const models::Node& node = model.graph.nodes[id];
+    if (models::is<models::Input>(node)) continue;
+    Node written{node.name, "", "", {}, {}, {}};
+    for (const models::NodeId input : node.inputs) {
+      written.inputs.push_back(model.graph[input].name);
+    }
+    const bool last = static_cast<models::NodeId>(id) == model.graph.output;
+    written.outputs = {last ? "logits" : node.name};
+    const auto parameters = [&](std::initializer_list<const char*> roles) {
+      for (const char* role : roles) written.inputs.push_back(node.params.at(role));
+    };
+    if (const auto* conv = models::get_if<models::Conv2d>(node)) {
+      written.op_type = "Conv";
+      parameters({"weight"});
+      written.attributes = {
+          {"pads", std::vector<std::int64_t>(conv->pads.begin(), conv->pads.end())},
+          {"strides", std::vector<std::int64_t>(conv->stride.begin(), conv->stride.end())}};
+    } else if (const auto* bn = models::get_if<models::BatchNorm>(node)) {
+      written.op_type = "BatchNormalization";
+      parameters({"gamma", "beta", "mean", "variance"});
+      written.attributes = {{"epsilon", static_cast<float>(bn->eps)}};
+    } else if (models::is<models::Linear>(node)) {
+      written.op_type = "Gemm";
+      parameters({"weight", "bias"});
+      written.attributes = {{"transB", std::int64_t{1}}};
+    } else if (models::is<models::Clip>(node)) {
+      written.op_type = "Relu";
+    } else if (models::is<models::GlobalAvgPool>(node)) {
+      written.op_type = "GlobalAveragePool";
+    } else {
+      written.op_type = models::op_name(node.op);  // Add, Flatten
+    }
+    file.graph.nodes.push_back(std::move(written));
+  }
+  formats::onnx::write(path, file);
+}
+
+void save_npz(const ShapeImages& data, const std::filesystem::path& path) {
+  formats::write_npz(
+      path, {{"images", models::to_array(data.images)}, {"labels", models::to_array(data.labels)}});
+}
+
+}  // namespace zsq::test
