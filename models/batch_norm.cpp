@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/error.h"
+#include "models/load.h"
+
+namespace zsq::models {
+namespace {
+
+// A channel whose variance vanished in training says nothing about the images.
+constexpr double kDeadVariance = 1e-10;
+
+constexpr const char* kExportLine =
+    "torch.onnx.export(model.eval(), x, \"m.onnx\", dynamo=False, "
+    "training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, opset_version=17, "
+    "input_names=[\"input\"], output_names=[\"logits\"], "
+    "dynamic_axes={\"input\": {0: \"N\"}, \"logits\": {0: \"N\"}})";
+
+// An exporter that folds BatchNorm gives every convolution a bias, under a name of its own making;
+// a convolution that had a bias keeps it as the sibling "<layer>.bias" of "<layer>.weight".
+bool looks_folded(const Graph& graph) {
+  std::int64_t convolutions = 0, made_up = 0;
+  for (const auto& node : graph.nodes) {
+    if (!is<Conv2d>(node)) continue;
+    ++convolutions;
+    const auto weight = node.params.find("weight"), bias = node.params.find("bias");
+    if (bias == node.params.end()) return false;
+    const auto dot = bias->second.rfind(".bias");
+    const bool sibling = dot != std::string::npos && weight != node.params.end() &&
+                         weight->second == bias->second.substr(0, dot) + ".weight";
+    made_up += sibling ? 0 : 1;
+  }
+  return 2 * made_up > convolutions;
+}
+
+std::string origin(const Model& model) {
+  const auto file = model.source_path.empty() ? std::string("The network")
+                                              : "The network in '" + model.source_path + "'";
+  return file + (model.producer.empty() ? "" : " (written by " + model.producer + ")");
+}
+
+}  // namespace
+
+BatchNormVerdict inspect_batch_norm(const Model& model) {
+  BatchNormVerdict verdict;
+  for (const auto& node : model.graph.nodes) {
+    if (!is<BatchNorm>(node)) continue;
+    const auto& gamma = model.parameters.at(node.params.at("gamma"));
+    const auto& variance = model.parameters.at(node.params.at("variance"));
+    ++verdict.layers;
+    verdict.channels += gamma.numel();
+    verdict.negative_gammas += gamma.lt(0).sum().item<std::int64_t>();
+    verdict.dead_channels += variance.lt(kDeadVariance).sum().item<std::int64_t>();
+  }
+  if (verdict.layers > 0) {
+    verdict.explanation = std::to_string(verdict.layers) + " BatchNorm layers with " +
+                          std::to_string(verdict.channels) + " channels";
+    return verdict;
+  }
+  if (looks_folded(model.graph)) {
+    verdict.kind = BatchNormVerdict::Kind::folded;
+    verdict.explanation =
+        origin(model) +
+        " has no BatchNorm layers: its convolutions all carry a bias with a name made up by the "
+        "exporter, so BatchNorm was folded into them on export, and the statistics that data-free "
+        "quantization needs are gone. Export it again with BatchNorm kept:\n  " +
+        kExportLine;
+  } else {
+    verdict.kind = BatchNormVerdict::Kind::none;
+    verdict.explanation =
+        origin(model) +
+        " has no BatchNorm layers. Data-free quantization takes the distribution of the training "
+        "images from their running statistics, so it needs a network that was trained with them. "
+        "If yours was, the export dropped them; this line keeps them:\n  " +
+        kExportLine;
+  }
+  return verdict;
+}
+
+void require_batch_norm(const Model& model) {
+  const auto verdict = inspect_batch_norm(model);
+  if (verdict.kind != BatchNormVerdict::Kind::usable) {
+    throw Error(ErrorCode::unsupported_model, verdict.explanation);
+  }
+}
+
+}  // namespace zsq::models

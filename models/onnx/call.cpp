@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+#include "models/onnx/importer.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+template <class T>
+const T* attribute_as(const Call& call, const std::string& name) {
+  const auto* attribute = call.node().find(name);
+  if (!attribute) return nullptr;
+  const auto* value = std::get_if<T>(&attribute->value);
+  if (!value) call.fail("attribute '" + name + "' has an unexpected type");
+  return value;
+}
+
+std::vector<std::int64_t> to_list(const at::Tensor& tensor) {
+  const auto flat = tensor.to(at::kLong).reshape({-1}).contiguous();
+  return {flat.data_ptr<std::int64_t>(), flat.data_ptr<std::int64_t>() + flat.numel()};
+}
+
+}  // namespace
+
+void Call::fail(const std::string& what) const {
+  throw Error(ErrorCode::unsupported_model, node_.op_type + " '" + name() + "': " + what);
+}
+
+std::string Call::name() const {
+  if (!node_.name.empty()) return node_.name;
+  return node_.outputs.empty() ? node_.op_type : node_.op_type + "_" + node_.outputs[0];
+}
+
+std::int64_t Call::integer(const std::string& attribute, std::int64_t otherwise) const {
+  const auto* value = attribute_as<std::int64_t>(*this, attribute);
+  return value ? *value : otherwise;
+}
+
+double Call::number(const std::string& attribute, double otherwise) const {
+  const auto* value = attribute_as<float>(*this, attribute);
+  return value ? *value : otherwise;
+}
+
+std::string Call::text(const std::string& attribute, const std::string& otherwise) const {
+  const auto* value = attribute_as<std::string>(*this, attribute);
+  return value ? *value : otherwise;
+}
+
+std::optional<std::vector<std::int64_t>> Call::integers(const std::string& attribute) const {
+  const auto* value = attribute_as<std::vector<std::int64_t>>(*this, attribute);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<std::vector<double>> Call::numbers(const std::string& attribute) const {
+  const auto* value = attribute_as<std::vector<float>>(*this, attribute);
+  return value ? std::optional(std::vector<double>(value->begin(), value->end())) : std::nullopt;
+}
+
+std::optional<at::Tensor> Call::tensor(const std::string& attribute) const {
+  const auto* value = attribute_as<formats::Array>(*this, attribute);
+  return value ? std::optional(to_tensor(*value)) : std::nullopt;
+}
+
+const at::Tensor& Call::constant(std::size_t input) const {
+  const auto& found = value(input);
+  if (!found.constant.defined()) {
+    fail("input " + std::to_string(input) + " ('" + node_.inputs[input] +
+         "') must be a constant, but depends on the image");
+  }
+  return found.constant;
+}
+
+std::vector<std::int64_t> Call::integers(std::size_t input) const {
+  return to_list(constant(input));
+}
+
+double Call::scalar(std::size_t input) const {
+  const auto& tensor = constant(input);
+  if (tensor.numel() != 1) fail("input " + std::to_string(input) + " must be one number");
+  return tensor.item<double>();
+}
+
+std::optional<std::vector<std::int64_t>> Call::integers_of(const std::string& attribute,
+                                                           std::size_t input) const {
+  return has(input) ? std::optional(integers(input)) : integers(attribute);
+}
+
+NodeId Call::activation(std::size_t input) {
+  const auto& found = value(input);
+  if (found.quantized) {
+    fail("works on integers between QuantizeLinear and DequantizeLinear; only Max, Min and Clip " +
+         std::string("are known there"));
+  }
+  if (found.node >= 0) return found.node;
+  const auto node_name = importer_.unique_name(node_.inputs[input]);
+  Node node{node_name, Parameter{}, {}};
+  node.params["value"] = parameter(node_name, "value", input, constant(input));
+  const auto id = model().graph.add(std::move(node));
+  importer_.shapes_.push_back(constant(input).sizes().vec());
+  return id;
+}
+
+bool Call::has_one_use(std::size_t input) const {
+  const auto found = importer_.uses_.find(node_.inputs[input]);
+  return found != importer_.uses_.end() && found->second == 1;
+}
+
+bool Call::is_initializer(std::size_t input) const {
+  return importer_.initializers_.count(node_.inputs[input]) > 0;
+}
+
+std::string Call::parameter(const std::string& layer, const std::string& role, std::size_t input,
+                            const at::Tensor& value) {
+  auto& store = model().parameters;
+  const auto& in_file = node_.inputs[input];
+  const auto name = store.contains(in_file) ? layer + "." + role : in_file;
+  // A copy of its own: what two layers share in the file is trained apart.
+  store.set(name, value.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
+  return name;
+}
+
+std::string Call::layer_name(std::size_t weight) {
+  static const std::string kSuffix = ".weight";
+  const auto& in_file = node_.inputs[weight];
+  const auto stem = in_file.size() - std::min(in_file.size(), kSuffix.size());
+  const bool named = stem > 0 && in_file.compare(stem, std::string::npos, kSuffix) == 0;
+  return importer_.unique_name(named ? in_file.substr(0, stem) : name());
+}
+
+NodeId Call::append(const std::string& name, Op op, std::vector<NodeId> inputs,
+                    std::map<std::string, std::string> params) {
+  Node node{name, std::move(op), std::move(inputs), std::move(params)};
+  std::vector<Shape> input_shapes;
+  for (const auto input : node.inputs) input_shapes.push_back(shape(input));
+  importer_.shapes_.push_back(infer_shape(node, input_shapes, model().parameters));
+  return model().graph.add(std::move(node));
+}
+
+void Call::bind(Value value, std::size_t output) {
+  importer_.values_[node_.outputs.at(output)] = std::move(value);
+}
+
+NodeId Call::emit(Op op, std::vector<NodeId> inputs) {
+  const auto id = append(unique_name(), std::move(op), std::move(inputs));
+  bind({id, {}});
+  return id;
+}
+
+}  // namespace zsq::models::onnx

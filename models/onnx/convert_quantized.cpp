@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// QuantizeLinear -> [Max] -> [Min or Clip] -> DequantizeLinear on an activation. The first opens a
+// chain, the middle ones narrow its codes, the last closes it with one Custom node.
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+// Codes of the integer type: that of the zero point, or the attribute where there is none.
+std::pair<std::int64_t, std::int64_t> code_range(Call& call) {
+  auto type = call.has(2) ? call.constant(2).scalar_type() : at::kByte;
+  if (!call.has(2) && call.integer("output_dtype", 2) == 3) type = at::kChar;
+  if (type == at::kByte) return {0, 255};
+  if (type == at::kChar) return {-128, 127};
+  call.fail("only uint8 and int8 codes are known");
+}
+
+std::int64_t zero_point_of(const Call& call) {
+  return call.has(2) ? static_cast<std::int64_t>(call.scalar(2)) : 0;
+}
+
+}  // namespace
+
+void convert_quantize_linear(Call& call) {
+  if (!call.options().make_quantize_chain) {
+    call.fail("the file holds an already quantized network; a float network was expected");
+  }
+  QuantizeChain chain;
+  chain.scale = static_cast<float>(call.scalar(1));
+  chain.zero_point = zero_point_of(call);
+  std::tie(chain.qmin, chain.qmax) = code_range(call);
+  call.bind({call.activation(0), {}, QuantizedActivation{call.unique_name(), chain}});
+}
+
+bool narrow_quantized(Call& call, double lo, double hi) {
+  auto value = call.value(0);
+  if (!value.quantized) return false;
+  auto& chain = value.quantized->chain;
+  if (lo > static_cast<double>(chain.qmin)) chain.qmin = std::llround(lo);
+  if (hi < static_cast<double>(chain.qmax)) chain.qmax = std::llround(hi);
+  call.bind(value);
+  return true;
+}
+
+void convert_dequantize_linear(Call& call) {
+  const auto value = call.value(0);
+  if (!value.quantized) call.fail("its input is no integer tensor");
+  const auto& [name, chain] = *value.quantized;
+  if (static_cast<float>(call.scalar(1)) != chain.scale ||
+      zero_point_of(call) != chain.zero_point) {
+    call.fail("scale and zero point differ from those of the QuantizeLinear before it");
+  }
+  auto op = call.options().make_quantize_chain(name, chain, call.model().parameters);
+  call.bind({call.append(name, Custom{std::move(op)}, {value.node}), {}});
+}
+
+}  // namespace zsq::models::onnx

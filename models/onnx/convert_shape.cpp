@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+std::int64_t product(const Dims& dims) {
+  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+Dims without_batch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
+
+// The one way to a new shape: nothing, Flatten or Reshape. `dims` are those behind the batch.
+void reshape_to(Call& call, NodeId x, const Dims& dims) {
+  const auto now = without_batch(call.shape(x));
+  if (product(now) != product(dims)) call.fail("the number of elements would change");
+  if (now == dims) return call.bind({x, {}});
+  if (dims.size() == 1) {
+    call.emit(Flatten{}, {x});
+  } else {
+    call.emit(Reshape{dims}, {x});
+  }
+}
+
+// Axes of a tensor with `dimensions` dimensions, counted from the front, in order.
+Dims from_front(const Call& call, Dims axes, std::size_t dimensions) {
+  const auto count = static_cast<std::int64_t>(dimensions);
+  for (auto& axis : axes) {
+    axis += axis < 0 ? count : 0;
+    if (axis < 1 || axis >= count) call.fail("an axis is out of range, or is the batch");
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+}  // namespace
+
+void convert_shape(Call& call) {
+  const auto& input = call.value(0);
+  Dims dims = input.constant.defined() ? input.constant.sizes().vec() : call.shape(input.node);
+  if (!input.constant.defined()) dims[0] = kBatch;
+  const auto count = static_cast<std::int64_t>(dims.size());
+  const auto bound = [&](const char* attribute, std::int64_t otherwise) {
+    const auto index = call.integer(attribute, otherwise);
+    return std::clamp(index < 0 ? index + count : index, std::int64_t{0}, count);
+  };
+  const auto start = bound("start", 0), end = std::max(start, bound("end", count));
+  const Dims part(dims.begin() + start, dims.begin() + end);
+  const formats::Array array = formats::Array::from<std::int64_t>(
+      formats::DType::i64, {end - start}, std::span<const std::int64_t>(part));
+  call.bind({-1, to_tensor(array)});
+}
+
+void convert_flatten(Call& call) {
+  const auto x = call.activation(0);
+  const auto axis = call.integer("axis", 1);
+  if (axis != 1 && axis + static_cast<std::int64_t>(call.shape(x).size()) != 1) {
+    call.fail("only axis 1 is known");
+  }
+  reshape_to(call, x, {product(without_batch(call.shape(x)))});
+}
+
+void convert_reshape(Call& call) {
+  const auto x = call.activation(0);
+  const auto now = call.shape(x);
+  auto target = call.integers(1);
+  if (target.empty()) call.fail("the batch would vanish");
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] != 0 || call.integer("allowzero", 0) != 0) continue;
+    if (i >= now.size()) call.fail("a 0 in the shape points behind the input's dimensions");
+    target[i] = i == 0 ? kBatch : now[i];
+  }
+  Dims dims(target.begin() + 1, target.end());
+  const auto elements = product(without_batch(now));
+  const bool same_batch = target[0] == kBatch || target[0] == call.fixed_batch() ||
+                          (target[0] == -1 && product(dims) == elements);
+  if (!same_batch || std::count(dims.begin(), dims.end(), kBatch) > 0) {
+    call.fail("the shape must keep the batch as its first dimension");
+  }
+  const auto open = std::find(dims.begin(), dims.end(), -1);
+  if (open != dims.end()) {
+    const auto others = -product(dims);
+    if (others < 1) call.fail("the shape cannot be resolved");
+    *open = elements / others;
+  }
+  reshape_to(call, x, dims);
+}
+
+void convert_squeeze(Call& call) {
+  const auto x = call.activation(0);
+  const auto now = call.shape(x);
+  auto axes = call.integers_of("axes", 1);
+  if (!axes) {
+    axes.emplace();
+    for (std::size_t i = 1; i < now.size(); ++i) {
+      if (now[i] == 1) axes->push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  const auto dropped = from_front(call, *axes, now.size());
+  Dims dims;
+  for (std::size_t i = 1; i < now.size(); ++i) {
+    const bool drop = std::count(dropped.begin(), dropped.end(), i) > 0;
+    if (!drop) dims.push_back(now[i]);
+    if (drop && now[i] != 1) call.fail("a dimension to be dropped is not 1");
+  }
+  reshape_to(call, x, dims);
+}
+
+void convert_unsqueeze(Call& call) {
+  const auto x = call.activation(0);
+  auto dims = without_batch(call.shape(x));
+  const auto axes = call.integers_of("axes", 1).value_or(Dims{});
+  for (const auto axis : from_front(call, axes, call.shape(x).size() + axes.size())) {
+    dims.insert(dims.begin() + (axis - 1), 1);
+  }
+  reshape_to(call, x, dims);
+}
+
+void convert_transpose(Call& call) {
+  const auto x = call.activation(0);
+  const auto perm = call.integers("perm").value_or(Dims{});
+  if (perm.size() != call.shape(x).size() || perm[0] != 0) {
+    call.fail("the permutation must name all dimensions and leave the batch first");
+  }
+  if (std::is_sorted(perm.begin(), perm.end())) return call.bind({x, {}});
+  call.emit(Transpose{perm}, {x});
+}
+
+void convert_concat(Call& call) {
+  std::vector<NodeId> parts;
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    if (call.is_constant(i)) call.fail("a constant cannot be joined to an activation");
+    parts.push_back(call.activation(i));
+  }
+  auto axis = call.integer("axis", 1);
+  axis += axis < 0 ? static_cast<std::int64_t>(call.shape(parts[0]).size()) : 0;
+  if (axis < 1) call.fail("the batch cannot be the axis");
+  if (parts.size() == 1) return call.bind({parts[0], {}});
+  call.emit(Concat{axis}, parts);
+}
+
+void convert_pad(Call& call) {
+  const auto x = call.activation(0);
+  const auto dimensions = call.shape(x).size();
+  if (call.text("mode", "constant") != "constant") call.fail("only constant padding is known");
+  const auto pads = call.integers_of("pads", 1).value_or(Dims{});
+  Dims axes(dimensions);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has(3)) axes = call.integers(3);
+  if (pads.size() != 2 * axes.size()) call.fail("two pads per axis were expected");
+  Pad pad{Dims(dimensions, 0), Dims(dimensions, 0)};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(
+        axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(dimensions) : 0));
+    pad.before.at(axis) = pads[i];
+    pad.after.at(axis) = pads[i + axes.size()];
+  }
+  if (pad.before[0] != 0 || pad.after[0] != 0) call.fail("the batch cannot be padded");
+  pad.value = call.has(2) ? call.scalar(2) : call.number("value", 0);
+  const Dims none(dimensions, 0);
+  if (pad.before == none && pad.after == none) return call.bind({x, {}});
+  call.emit(pad, {x});
+}
+
+}  // namespace zsq::models::onnx

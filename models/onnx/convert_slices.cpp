@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+std::int64_t channel_axis(const Call& call, std::int64_t axis, NodeId x) {
+  axis += axis < 0 ? static_cast<std::int64_t>(call.shape(x).size()) : 0;
+  if (axis < 1 || axis >= static_cast<std::int64_t>(call.shape(x).size())) {
+    call.fail("the axis is out of range, or is the batch");
+  }
+  return axis;
+}
+
+// Consecutive parts of `x` with the given sizes.
+std::vector<NodeId> split(Call& call, NodeId x, std::int64_t axis, const Dims& sizes) {
+  const auto total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  if (total != call.shape(x)[static_cast<std::size_t>(axis)]) {
+    call.fail("the sizes of the parts do not add up");
+  }
+  std::vector<NodeId> parts;
+  std::int64_t start = 0;
+  for (const auto size : sizes) {
+    parts.push_back(call.append(call.unique_name(), Slice{axis, start, start + size}, {x}));
+    start += size;
+  }
+  return parts;
+}
+
+// `total` in parts of `size`, the last one with what is left.
+Dims equal_parts(std::int64_t total, std::int64_t size) {
+  Dims sizes;
+  for (std::int64_t start = 0; size > 0 && start < total; start += size) {
+    sizes.push_back(std::min(size, total - start));
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void convert_slice(Call& call) {
+  auto x = call.activation(0);
+  const auto starts = call.integers_of("starts", 1).value_or(Dims{});
+  const auto ends = call.integers_of("ends", 2).value_or(Dims{});
+  Dims axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = call.integers_of("axes", 3).value_or(axes);
+  const auto steps = call.has(4) ? call.integers(4) : Dims(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size()) {
+    call.fail("as many starts, ends, axes and steps were expected");
+  }
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto& shape = call.shape(x);
+    const auto axis = axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(shape.size()) : 0);
+    const bool batch = axis == 0;
+    const auto size = batch ? kBatch : shape.at(static_cast<std::size_t>(axis));
+    const auto index = [&](std::int64_t at) {
+      if (batch && at == call.fixed_batch()) return size;
+      return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
+    };
+    const Slice slice{axis, index(starts[i]), index(ends[i]), steps[i]};
+    if (slice.step < 1) call.fail("an activation cannot be sliced backwards");
+    if (slice.start == 0 && slice.end == size && slice.step == 1) continue;
+    if (batch) call.fail("the batch cannot be sliced");
+    x = call.append(call.unique_name(), slice, {x});
+  }
+  call.bind({x, {}});
+}
+
+void convert_split(Call& call) {
+  const auto x = call.activation(0);
+  const auto axis = channel_axis(call, call.integer("axis", 0), x);
+  const auto total = call.shape(x)[static_cast<std::size_t>(axis)];
+  const auto outputs = static_cast<std::int64_t>(call.node().outputs.size());
+  const auto sizes =
+      call.integers_of("split", 1).value_or(equal_parts(total, (total + outputs - 1) / outputs));
+  if (static_cast<std::int64_t>(sizes.size()) != outputs) {
+    call.fail("as many parts as outputs were expected");
+  }
+  const auto parts = split(call, x, axis, sizes);
+  for (std::size_t i = 0; i < parts.size(); ++i) call.bind({parts[i], {}}, i);
+}
+
+void convert_split_to_sequence(Call& call) {
+  const auto x = call.activation(0);
+  const auto axis = channel_axis(call, call.integer("axis", 0), x);
+  const auto total = call.shape(x)[static_cast<std::size_t>(axis)];
+  if (!call.has(1)) call.fail("the sizes of the parts were expected as an input");
+  const auto given = call.integers(1);
+  const bool one_size = call.constant(1).dim() == 0;
+  const auto sizes = one_size ? equal_parts(total, given[0]) : given;
+  call.bind({-1, {}, {}, split(call, x, axis, sizes)});
+}
+
+void convert_sequence_at(Call& call) {
+  const auto& sequence = call.value(0).sequence;
+  const auto count = static_cast<std::int64_t>(sequence.size());
+  auto index = static_cast<std::int64_t>(call.scalar(1));
+  index += index < 0 ? count : 0;
+  if (index < 0 || index >= count) call.fail("the index is outside the sequence");
+  call.bind({sequence[static_cast<std::size_t>(index)], {}});
+}
+
+}  // namespace zsq::models::onnx

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions behind registry(), by concern; each reads one operator of the ONNX specification.
+#pragma once
+#include "models/onnx/importer.h"
+
+namespace zsq::models::onnx {
+
+// convert_layers.cpp
+void convert_conv(Call&);
+void convert_batch_normalization(Call&);
+void convert_gemm(Call&);
+void convert_matmul(Call&);
+
+// convert_elementwise.cpp
+void convert_add(Call&);
+void convert_sub(Call&);
+void convert_mul(Call&);
+void convert_div(Call&);
+void convert_relu(Call&);
+void convert_clip(Call&);
+void convert_min(Call&);
+void convert_max(Call&);
+void convert_leaky_relu(Call&);
+void convert_sigmoid(Call&);
+void convert_hard_sigmoid(Call&);
+void convert_hard_swish(Call&);
+void convert_softmax(Call&);
+void convert_identity(Call&);  // Dropout too
+void convert_cast(Call&);
+
+// convert_pooling.cpp
+void convert_max_pool(Call&);
+void convert_average_pool(Call&);
+void convert_global_average_pool(Call&);
+void convert_reduce_mean(Call&);
+void convert_resize(Call&);  // Upsample too
+
+// convert_shape.cpp
+void convert_shape(Call&);
+void convert_flatten(Call&);
+void convert_reshape(Call&);
+void convert_squeeze(Call&);
+void convert_unsqueeze(Call&);
+void convert_transpose(Call&);
+void convert_concat(Call&);
+void convert_pad(Call&);
+
+// convert_slices.cpp
+void convert_slice(Call&);
+void convert_split(Call&);
+void convert_split_to_sequence(Call&);
+void convert_sequence_at(Call&);
+
+// convert_quantized.cpp
+void convert_quantize_linear(Call&);
+void convert_dequantize_linear(Call&);
+bool narrow_quantized(Call&, double lo, double hi);  // false: input 0 is not in integers
+
+// fold_arithmetic.cpp
+at::Tensor fold_add(const Call&);
+at::Tensor fold_sub(const Call&);
+at::Tensor fold_mul(const Call&);
+at::Tensor fold_div(const Call&);
+at::Tensor fold_min(const Call&);
+at::Tensor fold_max(const Call&);
+at::Tensor fold_clip(const Call&);
+at::Tensor fold_neg(const Call&);
+at::Tensor fold_ceil(const Call&);
+at::Tensor fold_floor(const Call&);
+at::Tensor fold_equal(const Call&);
+at::Tensor fold_where(const Call&);
+at::Tensor fold_quantize_linear(const Call&);
+at::Tensor fold_dequantize_linear(const Call&);
+
+// fold_layout.cpp
+at::Tensor fold_constant(const Call&);
+at::Tensor fold_constant_of_shape(const Call&);
+at::Tensor fold_identity(const Call&);
+at::Tensor fold_cast(const Call&);
+at::Tensor fold_gather(const Call&);
+at::Tensor fold_unsqueeze(const Call&);
+at::Tensor fold_squeeze(const Call&);
+at::Tensor fold_concat(const Call&);
+at::Tensor fold_reshape(const Call&);
+at::Tensor fold_slice(const Call&);
+at::Tensor fold_transpose(const Call&);
+at::Tensor fold_expand(const Call&);
+void convert_cast_like(Call&);  // its second input gives a type only
+
+}  // namespace zsq::models::onnx

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element by element on constants. The batch may pass through unchanged (N * 1, N + 0); a result
+// that would be calculated from it is refused.
+#include <ATen/ops/ceil.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/floor.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/round.h>
+#include <ATen/ops/where.h>
+
+#include <limits>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+at::Tensor is_batch(const at::Tensor& x) { return x.eq(kBatch); }
+
+template <class Function>
+at::Tensor combine(const Call& call, Function function) {
+  const auto &a = call.constant(0), &b = call.constant(1);
+  const auto result = function(a, b);
+  const auto from_batch = is_batch(a).logical_or(is_batch(b));
+  if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
+    call.fail("calculates with the batch size, which is open");
+  }
+  return result;
+}
+
+// [C] along `axis` of x, or a scalar, in a shape that broadcasts.
+at::Tensor along_axis(const Call& call, const at::Tensor& values, const at::Tensor& x) {
+  if (values.numel() == 1) return values.reshape({});
+  auto axis = call.integer("axis", 1);
+  axis += axis < 0 ? x.dim() : 0;
+  if (values.dim() != 1 || axis < 0 || axis >= x.dim() || values.numel() != x.size(axis)) {
+    call.fail("one scale per tensor or per index of the axis was expected");
+  }
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
+  shape[static_cast<std::size_t>(axis)] = values.numel();
+  return values.reshape(shape);
+}
+
+}  // namespace
+
+at::Tensor fold_add(const Call& call) {
+  return combine(call, [](const auto& a, const auto& b) { return a.add(b); });
+}
+at::Tensor fold_sub(const Call& call) {
+  return combine(call, [](const auto& a, const auto& b) { return a.sub(b); });
+}
+at::Tensor fold_mul(const Call& call) {
+  return combine(call, [](const auto& a, const auto& b) { return a.mul(b); });
+}
+at::Tensor fold_div(const Call& call) {
+  return combine(call, [&](const auto& a, const auto& b) {
+    if (at::isFloatingType(a.scalar_type())) return a.div(b);
+    if (b.eq(0).any().template item<bool>()) call.fail("divides by zero");
+    return a.div(b, "trunc");
+  });
+}
+at::Tensor fold_min(const Call& call) {
+  return combine(call, [](const auto& a, const auto& b) { return at::minimum(a, b); });
+}
+at::Tensor fold_max(const Call& call) {
+  return combine(call, [](const auto& a, const auto& b) { return at::maximum(a, b); });
+}
+at::Tensor fold_equal(const Call& call) { return call.constant(0).eq(call.constant(1)); }
+at::Tensor fold_where(const Call& call) {
+  return at::where(call.constant(0).to(at::kBool), call.constant(1), call.constant(2));
+}
+
+at::Tensor fold_clip(const Call& call) {
+  auto x = call.constant(0);
+  if (call.opset() < 11) {
+    constexpr double kOpen = std::numeric_limits<float>::max();
+    return x.clamp(call.number("min", -kOpen), call.number("max", kOpen));
+  }
+  if (call.has(1)) x = at::maximum(x, call.constant(1));
+  if (call.has(2)) x = at::minimum(x, call.constant(2));
+  return x;
+}
+
+at::Tensor fold_neg(const Call& call) { return call.constant(0).neg(); }
+at::Tensor fold_ceil(const Call& call) { return call.constant(0).ceil(); }
+at::Tensor fold_floor(const Call& call) { return call.constant(0).floor(); }
+
+// q = saturate(round_half_even(x / scale) + zero_point)
+at::Tensor fold_quantize_linear(const Call& call) {
+  const auto& x = call.constant(0);
+  auto codes = x.to(at::kFloat).div(along_axis(call, call.constant(1).to(at::kFloat), x)).round();
+  auto type = at::kByte;
+  if (call.has(2)) {
+    type = call.constant(2).scalar_type();
+    codes = codes.add(along_axis(call, call.constant(2).to(at::kFloat), x));
+  }
+  if (type != at::kByte && type != at::kChar) call.fail("only uint8 and int8 codes are known");
+  return (type == at::kByte ? codes.clamp(0, 255) : codes.clamp(-128, 127)).to(type);
+}
+
+// x = (q - zero_point) * scale
+at::Tensor fold_dequantize_linear(const Call& call) {
+  if (call.integer("block_size", 0) != 0) call.fail("blocked scales are not known");
+  const auto& codes = call.constant(0);
+  auto offsets = codes.to(at::kInt);
+  if (call.has(2)) offsets = offsets.sub(along_axis(call, call.constant(2).to(at::kInt), codes));
+  return offsets.to(at::kFloat).mul(along_axis(call, call.constant(1).to(at::kFloat), codes));
+}
+
+}  // namespace zsq::models::onnx

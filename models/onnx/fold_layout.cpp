@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants that are made, moved, cut and joined.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+at::ScalarType type_of(const Call& call, std::int64_t code) {
+  switch (code) {
+    case 1:
+      return at::kFloat;
+    case 2:
+      return at::kByte;
+    case 3:
+      return at::kChar;
+    case 5:
+      return at::kShort;
+    case 6:
+      return at::kInt;
+    case 7:
+      return at::kLong;
+    case 9:
+      return at::kBool;
+    case 10:
+      return at::kHalf;
+    case 11:
+      return at::kDouble;
+    case 16:
+      return at::kBFloat16;
+    default:
+      call.fail("data type " + std::to_string(code) + " is not known");
+  }
+}
+
+std::int64_t from_front(const Call& call, std::int64_t axis, std::int64_t dimensions) {
+  axis += axis < 0 ? dimensions : 0;
+  if (axis < 0 || axis >= dimensions) call.fail("an axis is out of range");
+  return axis;
+}
+
+// A shape read from a constant must not be made of the open batch.
+Dims known_shape(const Call& call, Dims dims) {
+  if (std::count(dims.begin(), dims.end(), kBatch) > 0) {
+    call.fail("makes a constant whose size is the batch, which is open");
+  }
+  return dims;
+}
+
+// Python's slice(start, end, step) as indices.
+at::Tensor slice_indices(const Call& call, std::int64_t size, std::int64_t start, std::int64_t end,
+                         std::int64_t step) {
+  if (step == 0) call.fail("a step of 0");
+  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  const auto index = [&](std::int64_t at) {
+    return std::clamp(at < 0 ? at + size : at, low, high);
+  };
+  const auto from = index(start), to = index(end);
+  if ((to - from) * step <= 0) return at::arange(0, at::kLong);
+  return at::arange(from, to, step, at::kLong);
+}
+
+}  // namespace
+
+at::Tensor fold_constant(const Call& call) {
+  if (const auto value = call.tensor("value")) return *value;
+  if (const auto list = call.integers("value_ints")) return at::tensor(*list, at::kLong);
+  if (call.node().find("value_int")) return at::tensor(call.integer("value_int", 0), at::kLong);
+  if (call.node().find("value_float")) return at::tensor(call.number("value_float", 0), at::kFloat);
+  if (const auto list = call.numbers("value_floats")) return at::tensor(*list, at::kFloat);
+  call.fail("holds no tensor and no numbers");
+}
+
+at::Tensor fold_constant_of_shape(const Call& call) {
+  const auto shape = known_shape(call, call.integers(0));
+  const auto value = call.tensor("value");
+  return value ? value->reshape({}).expand(shape).contiguous() : at::zeros(shape, at::kFloat);
+}
+
+at::Tensor fold_identity(const Call& call) { return call.constant(0); }
+
+at::Tensor fold_cast(const Call& call) {
+  return call.constant(0).to(type_of(call, call.integer("to", 0)));
+}
+
+void convert_cast_like(Call& call) {
+  if (!call.is_constant(0)) return call.bind(call.value(0));
+  const auto type = call.is_constant(1) ? call.constant(1).scalar_type() : at::kFloat;
+  call.bind({-1, call.constant(0).to(type)});
+}
+
+at::Tensor fold_gather(const Call& call) {
+  const auto &data = call.constant(0), &indices = call.constant(1);
+  const auto axis = from_front(call, call.integer("axis", 0), data.dim());
+  auto flat = indices.to(at::kLong).reshape({-1});
+  flat = flat.where(flat.ge(0), flat.add(data.size(axis)));
+  if (flat.lt(0).logical_or(flat.ge(data.size(axis))).any().item<bool>()) {
+    call.fail("an index is out of range");
+  }
+  auto shape = data.sizes().vec();
+  shape.erase(shape.begin() + axis);
+  shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());
+  return data.index_select(axis, flat).reshape(shape);
+}
+
+at::Tensor fold_unsqueeze(const Call& call) {
+  auto axes = call.integers_of("axes", 1).value_or(Dims{});
+  auto result = call.constant(0);
+  const auto dimensions = result.dim() + static_cast<std::int64_t>(axes.size());
+  for (auto& axis : axes) axis = from_front(call, axis, dimensions);
+  std::sort(axes.begin(), axes.end());
+  for (const auto axis : axes) result = result.unsqueeze(axis);
+  return result;
+}
+
+at::Tensor fold_squeeze(const Call& call) {
+  const auto& x = call.constant(0);
+  auto axes = call.integers_of("axes", 1);
+  if (!axes) return x.squeeze();
+  for (auto& axis : *axes) axis = from_front(call, axis, x.dim());
+  return x.squeeze(*axes);
+}
+
+at::Tensor fold_concat(const Call& call) {
+  std::vector<at::Tensor> parts;
+  for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.constant(i));
+  return at::cat(parts, from_front(call, call.integer("axis", 0), parts[0].dim()));
+}
+
+at::Tensor fold_reshape(const Call& call) {
+  const auto& x = call.constant(0);
+  auto shape = known_shape(call, call.integers(1));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool copied = shape[i] == 0 && call.integer("allowzero", 0) == 0;
+    if (copied) shape[i] = x.size(static_cast<std::int64_t>(i));
+  }
+  return x.reshape(shape);
+}
+
+at::Tensor fold_slice(const Call& call) {
+  auto x = call.constant(0);
+  const auto starts = call.integers_of("starts", 1).value_or(Dims{});
+  const auto ends = call.integers_of("ends", 2).value_or(Dims{});
+  Dims axes(starts.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = call.integers_of("axes", 3).value_or(axes);
+  const auto steps = call.has(4) ? call.integers(4) : Dims(starts.size(), 1);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto axis = from_front(call, axes.at(i), x.dim());
+    x = x.index_select(axis, slice_indices(call, x.size(axis), starts[i], ends.at(i), steps.at(i)));
+  }
+  return x;
+}
+
+at::Tensor fold_transpose(const Call& call) {
+  const auto& x = call.constant(0);
+  Dims reversed(static_cast<std::size_t>(x.dim()));
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  return x.permute(call.integers("perm").value_or(reversed));
+}
+
+at::Tensor fold_expand(const Call& call) {
+  const auto& x = call.constant(0);
+  auto shape = known_shape(call, call.integers(1));
+  // Broadcasting both ways: a 1 in the asked shape leaves the dimension as it is.
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto from = x.dim() - static_cast<std::int64_t>(shape.size() - i);
+    if (from >= 0 && shape[i] == 1) shape[i] = x.size(from);
+  }
+  return x.expand(shape);
+}
+
+}  // namespace zsq::models::onnx

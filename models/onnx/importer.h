@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// State of one import, and the view of one node that every converter works through.
+//
+// A name in the file stands for an activation (a node of the graph), for a constant known at
+// import, for an activation in integers between QuantizeLinear and DequantizeLinear, or for a
+// sequence. The batch size is opaque: in constants it is the number kBatch, which may be moved
+// about but not calculated with. That is enough to fold all shape arithmetic that exporters write.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+
+#include "models/execute.h"
+#include "models/load.h"
+
+namespace zsq::models::onnx {
+
+namespace proto = zsq::formats::onnx;
+
+// Exact in float32 too, because some exporters cast shapes to float and back.
+inline constexpr std::int64_t kBatch = std::int64_t{1} << 40;
+
+struct QuantizedActivation {
+  std::string name;  // for the node to be
+  QuantizeChain chain;
+};
+
+struct Value {
+  NodeId node = -1;     // an activation
+  at::Tensor constant;  // defined: a constant
+  std::optional<QuantizedActivation> quantized = {};
+  std::vector<NodeId> sequence = {};
+};
+
+class Importer {
+ public:
+  Importer(const proto::Model& file, const LoadOptions& options);
+  Model run();
+
+ private:
+  friend class Call;
+
+  void add_initializers();
+  void add_input();
+  std::vector<const proto::Node*> live_nodes() const;
+  void convert(const proto::Node& node);
+  NodeId output() const;
+  std::string unique_name(const std::string& wanted);
+  const Value& value(const proto::Node& node, std::size_t input) const;
+
+  const proto::Model& file_;
+  const LoadOptions& options_;
+  Model model_;
+  std::map<std::string, Value> values_;
+  std::set<std::string> initializers_, node_names_;
+  std::map<std::string, int> uses_;  // of each name, by live nodes and as the output
+  std::vector<Shape> shapes_;        // index = NodeId, for a batch of one
+  std::int64_t fixed_batch_ = -1;    // -1: the file leaves the batch open
+};
+
+// One node of the file. Inputs and outputs by position, attributes by name.
+class Call {
+ public:
+  Call(Importer& importer, const proto::Node& node) : importer_(importer), node_(node) {}
+
+  const proto::Node& node() const { return node_; }
+  std::int64_t opset() const { return importer_.file_.opset; }
+  const LoadOptions& options() const { return importer_.options_; }
+  Model& model() { return importer_.model_; }
+  std::int64_t fixed_batch() const { return importer_.fixed_batch_; }
+  [[noreturn]] void fail(const std::string& what) const;  // Error(unsupported_model) names the node
+
+  std::int64_t integer(const std::string& attribute, std::int64_t otherwise) const;
+  double number(const std::string& attribute, double otherwise) const;
+  std::string text(const std::string& attribute, const std::string& otherwise) const;
+  std::optional<std::vector<std::int64_t>> integers(const std::string& attribute) const;
+  std::optional<std::vector<double>> numbers(const std::string& attribute) const;
+  std::optional<at::Tensor> tensor(const std::string& attribute) const;
+
+  std::size_t inputs() const { return node_.inputs.size(); }
+  bool has(std::size_t input) const { return input < inputs() && !node_.inputs[input].empty(); }
+  const Value& value(std::size_t input) const { return importer_.value(node_, input); }
+  bool is_constant(std::size_t input) const { return value(input).constant.defined(); }
+  const at::Tensor& constant(std::size_t input) const;
+  std::vector<std::int64_t> integers(std::size_t input) const;  // a constant, as a list
+  double scalar(std::size_t input) const;                       // a constant of one element
+  NodeId activation(std::size_t input);  // a constant becomes a Parameter node
+  const Shape& shape(NodeId node) const {
+    return importer_.shapes_[static_cast<std::size_t>(node)];
+  }
+  bool has_one_use(std::size_t input) const;
+  bool is_initializer(std::size_t input) const;
+
+  // A list that is an attribute up to some opset and an input after it; none: neither is there.
+  std::optional<std::vector<std::int64_t>> integers_of(const std::string& attribute,
+                                                       std::size_t input) const;
+
+  // The name in the file, unless another layer already has that tensor: then "<layer>.<role>".
+  std::string parameter(const std::string& layer, const std::string& role, std::size_t input,
+                        const at::Tensor& value);
+  // The module that a weight "<module>.weight" belongs to, else the node's own name.
+  std::string layer_name(std::size_t weight);
+  std::string name() const;  // as in the file, or made up where it has none
+  std::string unique_name() { return importer_.unique_name(name()); }
+
+  NodeId append(const std::string& name, Op op, std::vector<NodeId> inputs,
+                std::map<std::string, std::string> params = {});
+  void bind(Value value, std::size_t output = 0);  // what the node's output stands for
+  NodeId emit(Op op, std::vector<NodeId> inputs);  // append and bind under the node's own name
+
+ private:
+  Importer& importer_;
+  const proto::Node& node_;
+};
+
+using Convert = void (*)(Call&);
+using Fold = at::Tensor (*)(const Call&);
+
+// How an operator is read: `fold` where all its inputs are constants, else `convert`.
+struct Rule {
+  Convert convert = nullptr;
+  Fold fold = nullptr;
+};
+const std::map<std::string, Rule>& registry();
+
+}  // namespace zsq::models::onnx

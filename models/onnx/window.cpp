@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/onnx/window.h"
+
+#include <algorithm>
+
+namespace zsq::models::onnx {
+namespace {
+
+Pair pair_of(const Call& call, const std::string& attribute, std::int64_t otherwise) {
+  const auto list = call.integers(attribute);
+  if (!list) return {otherwise, otherwise};
+  if (list->size() != 2) call.fail("attribute '" + attribute + "' must hold two numbers");
+  return {(*list)[0], (*list)[1]};
+}
+
+// TensorFlow's SAME: as many outputs as ceil(size / stride); an odd pad goes to the end (UPPER).
+void pad_same(const Shape& x, const Window& window, bool upper, Pads& pads) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto size = x[i + 2], stride = window.stride[i];
+    const auto extent = (window.kernel[i] - 1) * window.dilation[i] + 1;
+    const auto outputs = (size + stride - 1) / stride;
+    const auto total = std::max<std::int64_t>(0, (outputs - 1) * stride + extent - size);
+    pads[i] = upper ? total / 2 : total - total / 2;
+    pads[i + 2] = total - pads[i];
+  }
+}
+
+// ATen's pools know ceil mode with like pads on both ends only; most windows fit without it.
+bool needs_ceil(const Call& call, const Shape& x, const Window& window) {
+  if (call.integer("ceil_mode", 0) == 0) return false;
+  bool exact = true;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto extent = (window.kernel[i] - 1) * window.dilation[i] + 1;
+    const auto span = x[i + 2] + window.pads[i] + window.pads[i + 2] - extent;
+    exact = exact && span % window.stride[i] == 0;
+  }
+  const bool alike = window.pads[0] == window.pads[2] && window.pads[1] == window.pads[3];
+  if (!exact && !alike) call.fail("ceil_mode together with asymmetric pads is not known");
+  return !exact;
+}
+
+}  // namespace
+
+bool Window::covers(const Shape& x) const {
+  return pads == Pads{} && kernel[0] == x[2] && kernel[1] == x[3];
+}
+
+Window read_window(const Call& call, NodeId x, Pair kernel) {
+  const auto& shape = call.shape(x);
+  if (shape.size() != 4) call.fail("needs an input N x C x H x W");
+  Window window{kernel, pair_of(call, "strides", 1), pair_of(call, "dilations", 1), {}, false};
+  if (kernel == Pair{0, 0}) window.kernel = pair_of(call, "kernel_shape", 0);
+  if (window.kernel[0] < 1 || window.stride[0] < 1 || window.stride[1] < 1) {
+    call.fail("kernel and strides must be positive");
+  }
+  const auto auto_pad = call.text("auto_pad", "NOTSET");
+  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+    pad_same(shape, window, auto_pad == "SAME_UPPER", window.pads);
+  } else if (const auto pads = call.integers("pads"); pads && auto_pad == "NOTSET") {
+    if (pads->size() != 4) call.fail("attribute 'pads' must hold four numbers");
+    std::copy(pads->begin(), pads->end(), window.pads.begin());
+  }
+  window.ceil_mode = needs_ceil(call, shape, window);
+  return window;
+}
+
+}  // namespace zsq::models::onnx
