@@ -24,27 +24,39 @@ struct Draw {
 
 class Generator {
  public:
-  // Widths, classes and image size come from the teacher; initial weights from stream_seed(seed, ...).
-  // Error(unsupported_model) where the teacher has no last linear layer or an image size that is not a
-  // multiple of 4.
+  // Widths, classes and image size come from the teacher; initial weights from stream_seed(seed,
+  // ...). The tensors live on the teacher's device. Error(unsupported_model) where the teacher does
+  // not end in a linear layer or a 1x1 convolution, or its images are not square with a side that
+  // is a multiple of 4.
   Generator(const models::Model& teacher, const GeneratorOptions& options, std::uint64_t seed);
 
-  // The draw of iteration `step`: depends on (seed, step, n) only.
+  // The draw of iteration `step`: depends on (seed, step, n) only. Training counts steps from 0;
+  // calibration and measurement draw from the far ends named here.
+  static constexpr std::uint64_t kCalibrationSteps = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kHeldOutSteps = std::uint64_t{1} << 63;
   Draw draw(std::int64_t n, std::uint64_t step) const;
 
-  // Images [N, C, H, W], normalised like the teacher's input; training-mode BatchNorm.
+  // Images [N, C, H, W] (channels_last), normalised like the teacher's input; training-mode
+  // BatchNorm, so an image depends on the batch that it is made in.
   at::Tensor forward(const Draw& draw) const;
 
-  // Trainable tensors and buffers by name, for the optimizer and checkpoints.
+  // All state by name, for the optimizer (those that require a gradient) and for checkpoints.
   std::vector<std::pair<std::string, at::Tensor>> parameters() const;
+  // Error(bad_input) names a tensor that is missing, unknown or of another shape.
   void load(const std::vector<std::pair<std::string, at::Tensor>>& state);
 
+  const GeneratorOptions& options() const { return options_; }
+
  private:
+  at::Tensor latent(const Draw& draw) const;
+  at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw) const;
+
   GeneratorOptions options_;
   std::uint64_t seed_;
   models::ParameterStore store_;
-  std::int64_t classes_ = 0, feature_width_ = 0, latent_width_ = 0, channels_ = 3, height_ = 0,
-               width_ = 0;
+  std::int64_t classes_ = 0, feature_width_ = 0, labels_per_image_ = 0;
+  std::int64_t side_ = 0;     // of the smallest map, a quarter of the image's
+  bool conditional_ = false;  // class-conditional BatchNorm, for images above 32 pixels
 };
 
 }  // namespace zsq::generator

@@ -21,17 +21,18 @@ struct EnumNames<MixWeights> {
 
 struct GeneratorOptions {
   Superposing superposing = Superposing::per_sample;
-  double superposed_share = 0.4;      // p
-  std::int64_t superposed_labels = 2; // K; clamped to the number of classes
+  double superposed_share = 0.4;       // p
+  std::int64_t superposed_labels = 2;  // K; clamped to the number of classes
   MixWeights mix_weights = MixWeights::softmax_normal;
   double dirichlet_alpha = 1.0;
   bool embeddings_from_classifier = true;  // EEI: rows of the last linear layer, else N(0, 1)
   bool train_embeddings = true;
-  bool disentangle = true;  // linear map from the feature width to the latent width
+  bool disentangle = true;        // linear map from the feature width to the latent width
   std::int64_t latent_width = 0;  // 0: 64 for images up to 32 pixels, else 100
   double noise_scale = 1.0;
-  bool conditional_mix_average = false;  // published: divide the mixed gamma and beta by K once more
-  double hidden_bn_eps = 0.8;            // published value
+  bool conditional_mix_average =
+      false;                   // published: divide the mixed gamma and beta by K once more
+  double hidden_bn_eps = 0.8;  // published value
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
 };
@@ -64,8 +65,8 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.conditional_mix_average",
                     "divide mixed conditional gamma and beta by K (published code)"},
         o.conditional_mix_average);
-  visit(SettingInfo{"generate.hidden_bn_eps", "epsilon of the generator's hidden BatchNorm", "", 1e-8,
-                    1},
+  visit(SettingInfo{"generate.hidden_bn_eps", "epsilon of the generator's hidden BatchNorm", "",
+                    1e-8, 1},
         o.hidden_bn_eps);
   visit(SettingInfo{"generate.lr", "Adam learning rate", "", 0, 1}, o.lr);
   visit(SettingInfo{"generate.beta1", "Adam beta1", "", 0, 0.9999}, o.beta1);

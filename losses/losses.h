@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses of the loop. Registry of the weighted extra terms: losses/registry.h.
+// The losses of the loop that are plain functions of tensors. The student's KL divergence is
+// cuda_kernels/kl_divergence.h.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,8 +12,9 @@ namespace zsq::losses {
 // in nats. logits, targets [N, C] f32 -> scalar.
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l, variance_l) ]
-// with batch moments (biased) of the tensors at the inputs of the BatchNorm layers, [N, C_l, H, W].
+// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l,
+// variance_l) ] with batch moments (biased) of the tensors at the inputs of the BatchNorm layers,
+// [N, C_l, H, W].
 struct RunningMoments {
   at::Tensor mean, variance;  // [C_l]
 };

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generator/generator.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "generator/layers.h"
+
+namespace zsq::generator {
+namespace {
+
+constexpr std::int64_t kWide = 128, kNarrow = 64;  // channels
+constexpr std::int64_t kSmallImage = 32;           // pixels
+
+struct Classifier {
+  at::Tensor weight;  // [classes, features] or [classes, features, 1, 1]
+  bool linear = false;
+};
+
+// The last linear layer or 1x1 convolution; its output has to be the logits.
+Classifier find_classifier(const models::Model& teacher) {
+  const auto& nodes = teacher.graph.nodes;
+  const auto last = std::find_if(nodes.rbegin(), nodes.rend(), [](const models::Node& node) {
+    return (models::is<models::Linear>(node) || models::is<models::Conv2d>(node)) &&
+           node.params.count("weight") != 0;
+  });
+  if (last != nodes.rend()) {
+    const auto& weight = teacher.parameters.at(last->params.at("weight"));
+    const bool linear = models::is<models::Linear>(*last);
+    const bool pointwise = linear || (weight.size(2) == 1 && weight.size(3) == 1);
+    if (pointwise && weight.size(0) == teacher.classes) return {weight, linear};
+  }
+  throw Error(ErrorCode::unsupported_model,
+              "the network has no last linear layer (or 1x1 convolution) that gives its " +
+                  std::to_string(teacher.classes) +
+                  " logits; class embeddings take their width from it");
+}
+
+std::int64_t quarter_side(const models::Graph& graph) {
+  const auto [channels, height, width] = graph.input_shape;
+  if (height != width || height % 4 != 0 || height <= 0) {
+    throw Error(ErrorCode::unsupported_model,
+                "the generator makes square images with a side that is a multiple of 4 pixels; the "
+                "network takes " +
+                    std::to_string(height) + " x " + std::to_string(width) +
+                    ": export it for such a size");
+  }
+  return height / 4;
+}
+
+}  // namespace
+
+Generator::Generator(const models::Model& teacher, const GeneratorOptions& options,
+                     std::uint64_t seed)
+    : options_(options), seed_(seed), side_(quarter_side(teacher.graph)) {
+  const auto classifier = find_classifier(teacher);
+  const auto device = classifier.weight.device();
+  classes_ = teacher.classes;
+  feature_width_ = classifier.weight.size(1);
+  labels_per_image_ = std::min(options.superposed_labels, classes_);
+  conditional_ = 4 * side_ > kSmallImage;
+
+  const auto add = [&](const std::string& name, const at::Tensor& value, bool trainable = true) {
+    store_.set(name, value.to(device).requires_grad_(trainable));
+  };
+  const auto stream = [&](const std::string& name) {
+    return at::detail::createCPUGenerator(stream_seed(seed, "generator." + name, 0));
+  };
+  const auto uniform = [&](const std::string& name, at::IntArrayRef shape, std::int64_t fan_in) {
+    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+    add(name, at::empty(shape).uniform_(-bound, bound, stream(name)));
+  };
+  const auto norm = [&](const std::string& name, std::int64_t channels) {
+    const auto shape =
+        conditional_ ? std::vector{classes_, channels} : std::vector<std::int64_t>{channels};
+    add(name + ".gamma", at::ones(shape));
+    add(name + ".beta", at::zeros(shape));
+  };
+
+  add("embedding",
+      options.embeddings_from_classifier && classifier.linear
+          ? classifier.weight.detach().clone()
+          : at::randn({classes_, feature_width_}, stream("embedding"), at::kFloat),
+      options.train_embeddings);
+  std::int64_t width = feature_width_;
+  if (options.disentangle) {
+    width = options.latent_width ? options.latent_width : conditional_ ? 100 : 64;
+    uniform("map.weight", {width, feature_width_}, feature_width_);
+  }
+  uniform("project.weight", {side_ * side_ * kWide, width}, width);
+  uniform("project.bias", {side_ * side_ * kWide}, width);
+  norm("norm0", kWide);
+  uniform("conv1.weight", {kWide, kWide, 3, 3}, kWide * 9);
+  norm("norm1", kWide);
+  uniform("conv2.weight", {kNarrow, kWide, 3, 3}, kWide * 9);
+  norm("norm2", kNarrow);
+  const auto channels = teacher.graph.input_shape[0];
+  uniform("conv3.weight", {channels, kNarrow, 3, 3}, kNarrow * 9);
+  uniform("conv3.bias", {channels}, kNarrow * 9);
+}
+
+at::Tensor Generator::latent(const Draw& draw) const {
+  const auto noisy =
+      at::embedding(store_.at("embedding"), draw.labels).add(draw.noise, options_.noise_scale);
+  const auto mixed =
+      draw.weights.unsqueeze(1).matmul(at::layer_norm(noisy, {feature_width_})).squeeze(1);
+  // The map is linear and the weights sum to 1: mapping the sum is mapping each label.
+  return options_.disentangle ? at::linear(mixed, store_.at("map.weight")) : mixed;
+}
+
+at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
+                                const Draw& draw) const {
+  const double eps = name == "norm0" ? 1e-5 : options_.hidden_bn_eps;
+  auto gamma = store_.at(name + ".gamma"), beta = store_.at(name + ".beta");
+  if (conditional_) {  // the weights of an image's labels, spread over all classes, are its targets
+    auto weights = draw.targets;
+    if (options_.conditional_mix_average) {
+      const auto superposed = draw.weights.slice(1, 0, 1).ne(1);
+      weights = at::where(superposed, weights.div(labels_per_image_), weights);
+    }
+    gamma = weights.matmul(gamma);
+    beta = weights.matmul(beta);
+  }
+  return batch_norm(x, gamma, beta, eps);
+}
+
+at::Tensor Generator::forward(const Draw& draw) const {
+  constexpr double kSlope = 0.2, kOutputEps = 1e-5;
+  // Position-major, so that the map is channels_last without a copy.
+  auto x = at::linear(latent(draw), store_.at("project.weight"), store_.at("project.bias"))
+               .view({-1, side_, side_, kWide})
+               .permute({0, 3, 1, 2});
+  x = normalise(x, "norm0", draw);
+  x = upsampled_conv(x, store_.at("conv1.weight"));
+  x = at::leaky_relu(normalise(x, "norm1", draw), kSlope);
+  x = upsampled_conv(x, store_.at("conv2.weight"));
+  x = at::leaky_relu(normalise(x, "norm2", draw), kSlope);
+  x = at::conv2d(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1, 1);
+  return batch_norm(at::tanh(x), {}, {}, kOutputEps);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Generator::parameters() const {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  for (const auto& name : store_.names()) all.emplace_back(name, store_.at(name));
+  return all;
+}
+
+void Generator::load(const std::vector<std::pair<std::string, at::Tensor>>& state) {
+  if (state.size() != store_.names().size()) {
+    throw Error(ErrorCode::bad_input, "a generator of " + std::to_string(store_.names().size()) +
+                                          " tensors cannot take " + std::to_string(state.size()));
+  }
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, value] : state) {
+    if (!store_.contains(name) || store_.at(name).sizes() != value.sizes()) {
+      throw Error(ErrorCode::bad_input, "the generator has no tensor '" + name + "' of shape " +
+                                            c10::str(value.sizes()) +
+                                            "; it was saved for another network or recipe");
+    }
+    store_.at(name).copy_(value);
+  }
+}
+
+}  // namespace zsq::generator

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "losses/losses.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/error.h"
+
+namespace zsq::losses {
+namespace {
+
+// The gradient of a loss against central differences in float, at every tenth element.
+void expect_gradient(const at::Tensor& at_x,
+                     const std::function<at::Tensor(const at::Tensor&)>& f) {
+  constexpr double kStep = 1e-2, kTolerance = 2e-3;
+  auto x = at_x.detach().clone().requires_grad_(true);
+  f(x).backward();
+  const auto gradient = x.grad().flatten();
+  for (std::int64_t i = 0; i < x.numel(); i += 10) {
+    const auto moved = [&](double by) {
+      auto y = at_x.detach().clone();
+      y.view(-1)[i] += by;
+      return f(y).item<double>();
+    };
+    const double slope = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+    EXPECT_NEAR(gradient[i].item<double>(), slope, kTolerance) << "element " << i;
+  }
+}
+
+TEST(SoftCrossEntropy, MatchesTheSumWrittenOut) {
+  const auto logits = at::tensor({1.0f, 2.0f, 0.0f, 0.5f, -1.0f, 3.0f}).view({2, 3});
+  const auto targets = at::tensor({0.2f, 0.8f, 0.0f, 0.0f, 0.0f, 1.0f}).view({2, 3});
+  const double z0 = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(0.0));
+  const double z1 = std::log(std::exp(0.5) + std::exp(-1.0) + std::exp(3.0));
+  const double expected = (0.2 * (z0 - 1) + 0.8 * (z0 - 2) + (z1 - 3)) / 2;
+  EXPECT_NEAR(soft_cross_entropy(logits, targets).item<double>(), expected, 1e-6);
+}
+
+TEST(SoftCrossEntropy, GradientIsTheSlope) {
+  const auto targets = at::softmax(at::randn({6, 5}), 1);
+  expect_gradient(at::randn({6, 5}),
+                  [&](const at::Tensor& x) { return soft_cross_entropy(x, targets); });
+}
+
+struct Layers {
+  std::vector<at::Tensor> inputs;
+  std::vector<RunningMoments> running;
+};
+
+Layers two_layers() {
+  return {{at::randn({4, 3, 5, 5}) * 2 + 1, at::randn({4, 7, 2, 2}) - 1},
+          {{at::randn({3}), at::rand({3})}, {at::randn({7}), at::rand({7})}}};
+}
+
+TEST(BatchNormStatistics, IsTheMeanOverLayersOfBothErrors) {
+  const auto [inputs, running] = two_layers();
+  double expected = 0;
+  for (std::size_t l = 0; l < inputs.size(); ++l) {
+    const auto rows = inputs[l].to(at::kDouble).transpose(0, 1).flatten(1);
+    const auto mean = rows.mean(1);
+    const auto variance = rows.square().mean(1) - mean.square();
+    expected += ((mean - running[l].mean).square().mean() +
+                 (variance - running[l].variance).square().mean())
+                    .item<double>() /
+                2;
+  }
+  EXPECT_NEAR(batch_norm_statistics(inputs, running).item<double>(), expected, 1e-5 * expected);
+}
+
+TEST(BatchNormStatistics, IsZeroWhereTheMomentsAgree) {
+  const auto x = at::randn({8, 3, 4, 4});
+  const auto rows = x.transpose(0, 1).flatten(1);
+  const RunningMoments same{rows.mean(1), rows.var(1, /*unbiased=*/false)};
+  EXPECT_NEAR(batch_norm_statistics({x}, {same}).item<double>(), 0, 1e-10);
+}
+
+TEST(BatchNormStatistics, GradientIsTheSlope) {
+  const auto [inputs, running] = two_layers();
+  expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
+    return batch_norm_statistics({x, in[1]}, run);
+  });
+}
+
+TEST(BatchNormStatistics, RefusesUnpairedLayers) {
+  const auto [inputs, running] = two_layers();
+  EXPECT_THROW(batch_norm_statistics(inputs, {running[0]}), Error);
+  EXPECT_THROW(batch_norm_statistics({}, {}), Error);
+}
+
+}  // namespace
+}  // namespace zsq::losses
