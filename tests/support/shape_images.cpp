@@ -46,7 +46,7 @@ class ShapePainter {
                  y0 = uniform(half - 0.5, kSize - half - 0.5);
     std::array<double, 3> ink{}, paper{};
     double contrast = 0;
-    while (contrast < 0.9) {
+    while (contrast < 1.1) {
       contrast = 0;
       for (int c = 0; c < 3; ++c) {
         ink[c] = uniform(0, 1);
@@ -58,7 +58,7 @@ class ShapePainter {
       for (std::int64_t y = 0; y < kSize; ++y) {
         for (std::int64_t x = 0; x < kSize; ++x) {
           const bool inked = inside(shape, (x - x0) / half, (y - y0) / half);
-          const double pixel = (inked ? ink[c] : paper[c]) + 0.13 * normal_(random_);
+          const double pixel = (inked ? ink[c] : paper[c]) + 0.08 * normal_(random_);
           *image++ = static_cast<float>((std::clamp(pixel, 0.0, 1.0) - 0.5) / 0.25);
         }
       }

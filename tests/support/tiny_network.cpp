@@ -100,7 +100,7 @@ class NetworkBuilder {
 
 models::Model untrained(std::uint64_t seed) {
   NetworkBuilder net(seed);
-  models::NodeId x = net.conv("stem", net.input(), 3, 16, 3, 1, true);
+  models::NodeId x = net.conv("stem", net.input(), 3, 16, 3, 2, true);
   x = net.block("block1", x, 16, 24, 2);
   x = net.block("block2", x, 24, 24, 1);
   return net.classify(x, 24);
@@ -144,7 +144,7 @@ at::Tensor forward_in_training(const models::Model& model, const at::Tensor& ima
 }
 
 void train(models::Model& model, std::uint64_t seed) {
-  constexpr int kSteps = 250, kBatch = 64;
+  constexpr int kSteps = 300, kBatch = 64;
   constexpr double kLearningRate = 0.2, kMomentum = 0.9, kWeightDecay = 5e-4;
   std::vector<std::pair<at::Tensor, at::Tensor>> weights;  // and velocities
   for (const std::string& name : model.parameters.names()) {
