@@ -16,9 +16,8 @@ void Histogram::add(const at::Tensor& x) {
   const auto [smallest, largest] = at::aminmax(flat);
   const double lo = smallest.item<float>(), hi = largest.item<float>();
   const bool first = counts_.empty();
-  // Written so that a NaN stays.
-  min_ = first || !(lo >= min_) ? lo : min_;
-  max_ = first || !(hi <= max_) ? hi : max_;
+  if (first || lo < min_ || std::isnan(lo)) min_ = lo;
+  if (first || hi > max_ || std::isnan(hi)) max_ = hi;
   if (!std::isfinite(min_) || !std::isfinite(max_)) {
     counts_.resize(kBins);
     return;

@@ -10,7 +10,7 @@ namespace zsq::quant {
 
 class Histogram {
  public:
-  static constexpr std::int64_t kBins = 8192;
+  static constexpr std::int64_t kBins = 4096;
 
   void add(const at::Tensor& x);  // f32, any shape, at least one element
 

@@ -93,7 +93,8 @@ class DeployPlacer {
     if (is_layer(node) && node.inputs[0] != id) return;  // its weight
     if (absorbs(id, consumer)) return;
     if (is_carrier(rules_, node)) {
-      placement.bits[id].insert(placement.bits[consumer].begin(), placement.bits[consumer].end());
+      const auto& behind = placement.bits[consumer];
+      if (!behind.empty()) placement.bits[id].insert(*behind.begin());
     } else {
       placement.bits[id].insert(placement.asks[consumer]);
     }

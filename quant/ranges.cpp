@@ -27,9 +27,8 @@ class MinMax : public RangeObserver {
  public:
   void observe(const at::Tensor& x) override {
     const auto [lo, hi] = min_max(x);
-    // Written so that a NaN stays.
-    if (!seen_ || !(lo >= range_.first)) range_.first = lo;
-    if (!seen_ || !(hi <= range_.second)) range_.second = hi;
+    if (!seen_ || lo < range_.first || std::isnan(lo)) range_.first = lo;
+    if (!seen_ || hi > range_.second || std::isnan(hi)) range_.second = hi;
     seen_ = true;
   }
   Range range() const override { return range_; }
