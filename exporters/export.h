@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Student to file. The registry of targets is in registry.cpp; each writes what the student already is.
+// Student to file. The registry of targets is in registry.cpp; each writes what the student already
+// is.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -9,7 +10,8 @@
 
 namespace zsq::exporters {
 
-using Metadata = std::map<std::string, std::string>;  // scheme, mode, recipe, seed, source hash, ...
+using Metadata =
+    std::map<std::string, std::string>;  // scheme, mode, recipe, seed, source hash, ...
 
 struct ExecutesAs {
   std::string layer, op, executes_as, reason;  // "int8", "float"; the rule that decides
@@ -20,9 +22,9 @@ struct ExportReport {
   std::vector<ExecutesAs> layers;
 };
 
-// ONNX with Q/DQ nodes, opset 13, for the student's target. BatchNorm is folded exactly; activations
-// uint8 with an integer Min where they have fewer than 8 bits, weights int8 q - z with zero point 0
-// (8-bit asymmetric weights: uint8 with zero points), int32 bias.
+// ONNX with Q/DQ nodes, opset 13, for the student's target. BatchNorm is folded exactly;
+// activations uint8 with an integer Min where they have fewer than 8 bits, weights int8 q - z with
+// zero point 0 (8-bit asymmetric weights: uint8 with zero points), int32 bias.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata);
 
@@ -32,7 +34,8 @@ ExportReport export_onnx(const quant::Student& student, const std::filesystem::p
 ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
                                 const Metadata& metadata);
 
-// Bytes of the parameters alone, FP32 and quantized (bits per weight, f32 scales, biases).
+// Bytes of the parameters alone: FP32 as the teacher stores them; quantized with BatchNorm folded
+// (bits per weight and per zero point, an f32 scale and an f32 bias per output channel).
 struct SizeReport {
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;
 };

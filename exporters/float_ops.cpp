@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/float_ops.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "models/load.h"
+
+namespace zsq::exporters {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+using Values = OnnxBuilder::Values;
+
+Integers list(const models::Pair& pair) { return {pair.begin(), pair.end()}; }
+Integers list(const models::Pads& pads) { return {pads.begin(), pads.end()}; }
+std::int64_t flag(bool value) { return value ? 1 : 0; }
+
+// One overload per operator.
+struct Writer {
+  OnnxBuilder& builder;
+  const models::Node& node;
+  const models::ParameterStore& parameters;
+  const Values& inputs;
+
+  std::string plain(const std::string& op_type, OnnxBuilder::Attributes attributes = {}) const {
+    return builder.node(op_type, inputs, node.name, std::move(attributes));
+  }
+  std::string with(const std::string& op_type, const Values& more,
+                   OnnxBuilder::Attributes attributes = {}) const {
+    Values all = inputs;
+    all.insert(all.end(), more.begin(), more.end());
+    return builder.node(op_type, all, node.name, std::move(attributes));
+  }
+
+  std::string operator()(const models::BatchNorm& op) const {
+    Values vectors;
+    for (const char* role : {"gamma", "beta", "mean", "variance"})
+      vectors.push_back(builder.constant(
+          node.name + "." + role, models::to_array(parameters.at(node.params.at(role)).detach())));
+    return with("BatchNormalization", vectors, {{"epsilon", static_cast<float>(op.eps)}});
+  }
+  std::string operator()(const models::Clip& op) const {
+    if (op.lo == 0 && std::isinf(op.hi)) return plain("Relu");
+    return with("Clip", {std::isinf(op.lo) ? "" : builder.scalar(node.name + ".lo", op.lo),
+                         std::isinf(op.hi) ? "" : builder.scalar(node.name + ".hi", op.hi)});
+  }
+  std::string operator()(const models::LeakyRelu& op) const {
+    return plain("LeakyRelu", {{"alpha", static_cast<float>(op.slope)}});
+  }
+  std::string operator()(const models::Sigmoid&) const { return plain("Sigmoid"); }
+  std::string operator()(const models::HardSigmoid& op) const {
+    return plain("HardSigmoid",
+                 {{"alpha", static_cast<float>(op.alpha)}, {"beta", static_cast<float>(op.beta)}});
+  }
+  std::string operator()(const models::HardSwish&) const {
+    builder.require_opset(17);
+    return plain("HardSwish");
+  }
+  std::string operator()(const models::Add&) const { return plain("Add"); }
+  std::string operator()(const models::Mul&) const { return plain("Mul"); }
+  std::string operator()(const models::Concat& op) const {
+    return plain("Concat", {{"axis", op.axis}});
+  }
+  std::string operator()(const models::MaxPool& op) const {
+    return plain("MaxPool", {{"kernel_shape", list(op.kernel)},
+                             {"strides", list(op.stride)},
+                             {"pads", list(op.pads)},
+                             {"dilations", list(op.dilation)},
+                             {"ceil_mode", flag(op.ceil_mode)}});
+  }
+  std::string operator()(const models::AvgPool& op) const {
+    return plain("AveragePool", {{"kernel_shape", list(op.kernel)},
+                                 {"strides", list(op.stride)},
+                                 {"pads", list(op.pads)},
+                                 {"ceil_mode", flag(op.ceil_mode)},
+                                 {"count_include_pad", flag(op.count_include_pad)}});
+  }
+  std::string operator()(const models::GlobalAvgPool&) const { return plain("GlobalAveragePool"); }
+  std::string operator()(const models::Flatten&) const { return plain("Flatten"); }
+  std::string operator()(const models::Reshape& op) const {
+    Integers shape{0};  // 0: the batch as it is
+    shape.insert(shape.end(), op.shape.begin(), op.shape.end());
+    return with("Reshape", {builder.integers(node.name + ".shape", shape)});
+  }
+  std::string operator()(const models::Transpose& op) const {
+    return plain("Transpose", {{"perm", op.perm}});
+  }
+  std::string operator()(const models::Slice& op) const {
+    return with("Slice", {builder.integers(node.name + ".start", {op.start}),
+                          builder.integers(node.name + ".end", {op.end}),
+                          builder.integers(node.name + ".axis", {op.axis}),
+                          builder.integers(node.name + ".step", {op.step})});
+  }
+  std::string operator()(const models::Pad& op) const {
+    Integers pads = op.before;
+    pads.insert(pads.end(), op.after.begin(), op.after.end());
+    return with("Pad", {builder.integers(node.name + ".pads", pads),
+                        builder.scalar(node.name + ".value", static_cast<float>(op.value))});
+  }
+  std::string operator()(const models::Resize& op) const {
+    const auto height = static_cast<float>(op.scale[0]), width = static_cast<float>(op.scale[1]);
+    return with("Resize", {"", builder.floats(node.name + ".scales", {1, 1, height, width})},
+                {{"mode", std::string("nearest")},
+                 {"coordinate_transformation_mode", std::string("asymmetric")},
+                 {"nearest_mode", std::string("floor")}});
+  }
+  std::string operator()(const models::Softmax& op) const {
+    return plain("Softmax", {{"axis", op.axis}});
+  }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    throw Error(ErrorCode::internal,
+                "node '" + node.name + "' (" + models::op_name(node.op) + ") has no ONNX operator");
+  }
+};
+
+}  // namespace
+
+OnnxBuilder::Attributes conv_attributes(const models::Conv2d& conv,
+                                        const std::vector<std::int64_t>& weight_shape) {
+  return {{"kernel_shape", Integers(weight_shape.begin() + 2, weight_shape.end())},
+          {"strides", list(conv.stride)},
+          {"pads", list(conv.pads)},
+          {"dilations", list(conv.dilation)},
+          {"group", conv.groups}};
+}
+
+std::string add_float_op(OnnxBuilder& builder, const models::Node& node,
+                         const models::ParameterStore& parameters, const Values& inputs) {
+  return std::visit(Writer{builder, node, parameters, inputs}, node.op);
+}
+
+}  // namespace zsq::exporters

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/onnxruntime.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "exporters/float_ops.h"
+#include "exporters/layer_codes.h"
+#include "models/execute.h"
+#include "models/load.h"
+
+namespace zsq::exporters {
+namespace {
+
+using models::NodeId;
+
+constexpr const char* kInput = "input";
+constexpr const char* kOutput = "logits";
+
+class Converter {
+ public:
+  Converter(const quant::Student& student, const Plan& plan)
+      : student_(student),
+        graph_(student.graph),
+        plan_(plan),
+        shapes_(models::infer_shapes(student.graph, student.parameters)),
+        values_(student.graph.nodes.size()) {}
+
+  formats::onnx::Model run() && {
+    builder_.unique(kOutput);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
+    builder_.rename(value(graph_.output), kOutput);
+    formats::onnx::Graph& graph = builder_.model().graph;
+    graph.name = "zsq";
+    graph.inputs = {value_info(kInput, graph_.input)};
+    graph.outputs = {value_info(kOutput, graph_.output)};
+    return std::move(builder_.model());
+  }
+
+ private:
+  void convert(NodeId id) {
+    const models::Node& node = graph_[id];
+    if (id == graph_.input) {
+      values_[id] = builder_.unique(kInput);
+    } else if (plan_.absorbed[id]) {
+      values_[id] = value(node.inputs[0]);
+    } else if (const auto* quantizer = quant::activation_quantizer(node)) {
+      values_[id] = quantize(id, *quantizer);
+    } else if (models::is<models::Conv2d>(node) || models::is<models::Linear>(node)) {
+      values_[id] = layer(id);
+    } else if (is_weight(node)) {
+      return;  // written with its layer
+    } else {
+      OnnxBuilder::Values inputs;
+      for (const NodeId input : node.inputs) inputs.push_back(value(input));
+      const std::string result = add_float_op(builder_, node, student_.parameters, inputs);
+      const auto* pool = models::get_if<models::GlobalAvgPool>(node);
+      if (pool && !pool->keepdims) {
+        pooled_[id] = result;
+      } else {
+        values_[id] = result;
+      }
+    }
+  }
+
+  static bool is_weight(const models::Node& node) {
+    const auto* custom = models::get_if<models::Custom>(node);
+    return models::is<models::Parameter>(node) ||
+           (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
+  }
+
+  // The value of a node that comes earlier. A parameter becomes an initialiser, and a pool without
+  // its two dimensions gets its Flatten, when it is asked for.
+  const std::string& value(NodeId id) {
+    const models::Node& node = graph_[id];
+    if (values_[id].empty() && models::is<models::Parameter>(node))
+      values_[id] = parameter(builder_.unique(node.name), node.params.at("value"));
+    if (const auto pooled = pooled_.find(id); values_[id].empty() && pooled != pooled_.end())
+      values_[id] = builder_.node("Flatten", {pooled->second}, node.name);
+    if (values_[id].empty())
+      throw Error(ErrorCode::internal, "node '" + node.name + "' has no value in the ONNX graph");
+    return values_[id];
+  }
+
+  std::string parameter(const std::string& name, const std::string& stored) {
+    return builder_.constant(name, models::to_array(student_.parameters.at(stored).detach()));
+  }
+
+  // Codes that the quantizer can give, narrowed by a Clip folded into it: rounding is monotone, so
+  // clipping before it equals clamping the codes behind it.
+  std::pair<std::uint8_t, std::uint8_t> code_bounds(NodeId id, const quant::QuantizerSpec& spec,
+                                                    float scale, float zero_point) const {
+    double lowest = static_cast<double>(spec.qmin), highest = static_cast<double>(spec.qmax);
+    const NodeId before = graph_[id].inputs[0];
+    if (const auto* clip = models::get_if<models::Clip>(graph_[before]);
+        clip && plan_.absorbed[before]) {
+      const auto code = [&](float x) {
+        return std::clamp<double>(std::nearbyint(x / scale) + zero_point, lowest, highest);
+      };
+      std::tie(lowest, highest) = std::pair(code(clip->lo), code(clip->hi));
+    }
+    return {static_cast<std::uint8_t>(lowest), static_cast<std::uint8_t>(highest)};
+  }
+
+  std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
+    const NodeId before = graph_[id].inputs[0];
+    const auto pooled = pooled_.find(before);
+    if (pooled == pooled_.end()) return quantize_value(id, op, value(before));
+    // The pool runs in integers only where a quantizer is right behind it, so one more comes
+    // between the pool and the Flatten; it changes no value.
+    const std::string on_grid = quantize_value(id, op, pooled->second);
+    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name));
+  }
+
+  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op,
+                             const std::string& x) {
+    const float scale = student_.parameters.at(op.scale_name()).item<float>();
+    const float zero_point = student_.parameters.at(op.zero_point_name()).item<float>();
+    const std::string scale_value = builder_.scalar(op.scale_name(), scale);
+    const std::string zero_value =
+        builder_.scalar(op.zero_point_name(), static_cast<std::uint8_t>(zero_point));
+    const std::string& name = graph_[id].name;
+    std::string codes =
+        builder_.node("QuantizeLinear", {x, scale_value, zero_value}, name + ".codes");
+    const auto [lowest, highest] = code_bounds(id, op.spec(), scale, zero_point);
+    if (lowest > 0)
+      codes = builder_.node("Clip", {codes, bound(lowest), bound(highest)}, name + ".codes");
+    else if (highest < 255)
+      codes = builder_.node("Min", {codes, bound(highest)}, name + ".codes");
+    return builder_.node("DequantizeLinear", {codes, scale_value, zero_value}, name);
+  }
+
+  std::string bound(std::uint8_t code) {
+    return builder_.scalar("code_" + std::to_string(code), code);
+  }
+
+  std::string layer(NodeId id) {
+    const models::Node& node = graph_[id];
+    const std::string& x = value(node.inputs[0]);
+    OnnxBuilder::Values inputs =
+        plan_.site[id] ? quantized_weight(id, *plan_.site[id]) : float_weight(node);
+    inputs.insert(inputs.begin(), x);
+    if (const auto* conv = models::get_if<models::Conv2d>(node))
+      return builder_.node("Conv", inputs, node.name, conv_attributes(*conv, weight_shape(node)));
+    if (shapes_[static_cast<std::size_t>(node.inputs[0])].size() != 2)
+      throw Error(ErrorCode::unsupported_model,
+                  "linear layer '" + node.name + "' acts on a tensor that is not [N, features]");
+    return builder_.node("Gemm", inputs, node.name, {{"transB", std::int64_t{1}}});
+  }
+
+  std::vector<std::int64_t> weight_shape(const models::Node& node) const {
+    return node.inputs.size() > 1 ? shapes_[static_cast<std::size_t>(node.inputs[1])]
+                                  : student_.parameters.at(node.params.at("weight")).sizes().vec();
+  }
+
+  OnnxBuilder::Values float_weight(const models::Node& node) {
+    OnnxBuilder::Values values;
+    values.push_back(node.inputs.size() > 1
+                         ? value(node.inputs[1])
+                         : parameter(node.name + ".weight", node.params.at("weight")));
+    if (const auto bias = node.params.find("bias"); bias != node.params.end())
+      values.push_back(parameter(node.name + ".bias", bias->second));
+    return values;
+  }
+
+  OnnxBuilder::Values quantized_weight(NodeId id, const quant::WeightSite& site) {
+    const models::Node& node = graph_[id];
+    const auto* input = calibrated_quantizer(student_, node.inputs[0]);
+    std::optional<float> input_scale;
+    if (input) input_scale = student_.parameters.at(input->scale_name()).item<float>();
+    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), input_scale);
+    const std::string weight = node.name + ".weight", bias = node.name + ".bias";
+    OnnxBuilder::Values values{
+        builder_.node("DequantizeLinear",
+                      {builder_.constant(weight + ".codes", std::move(codes.weight)),
+                       builder_.constant(weight + ".scale", std::move(codes.scale)),
+                       builder_.constant(weight + ".zero_point", std::move(codes.zero_point))},
+                      weight, {{"axis", std::int64_t{0}}})};
+    if (codes.bias_scale)
+      values.push_back(
+          builder_.node("DequantizeLinear",
+                        {builder_.constant(bias + ".codes", std::move(*codes.bias)),
+                         builder_.constant(bias + ".scale", std::move(*codes.bias_scale))},
+                        bias, {{"axis", std::int64_t{0}}}));
+    else if (codes.bias)
+      values.push_back(builder_.constant(bias, std::move(*codes.bias)));
+    return values;
+  }
+
+  formats::onnx::ValueInfo value_info(const std::string& name, NodeId id) const {
+    formats::onnx::ValueInfo info;
+    info.name = name;
+    info.shape.push_back({-1, "N"});
+    const auto& shape = shapes_[static_cast<std::size_t>(id)];
+    for (std::size_t d = 1; d < shape.size(); ++d) info.shape.push_back({shape[d], ""});
+    return info;
+  }
+
+  const quant::Student& student_;
+  const models::Graph& graph_;
+  const Plan& plan_;
+  std::vector<models::Shape> shapes_;
+  std::vector<std::string> values_;       // index = NodeId
+  std::map<NodeId, std::string> pooled_;  // [N, C, 1, 1] of a pool that drops the last two
+  OnnxBuilder builder_{13};
+};
+
+}  // namespace
+
+formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan) {
+  return Converter(student, plan).run();
+}
+
+}  // namespace zsq::exporters

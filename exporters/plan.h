@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes one with what when a student runs in integers, decided before anything is written.
+#pragma once
+#include "exporters/export.h"
+
+namespace zsq::exporters {
+
+struct Plan {
+  std::vector<std::vector<models::NodeId>> consumers;
+  // Index = NodeId: true where the node writes nothing and hands its input on. A BatchNorm folded
+  // into the layer before it, a Clip folded into the clamp bounds of the quantizers behind it, a
+  // quantizer without a scale.
+  std::vector<bool> absorbed;
+  std::vector<const quant::WeightSite*> site;  // index = NodeId of the layer; null: float weight
+  std::vector<ExecutesAs> layers;              // one per convolution and linear layer
+};
+
+Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSite>& sites);
+
+// The node's activation quantizer where it has its scale, else null.
+const quant::ActivationQuantizer* calibrated_quantizer(const quant::Student& student,
+                                                       models::NodeId id);
+
+}  // namespace zsq::exporters

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "exporters/plan.h"
+
+namespace zsq::exporters {
+namespace {
+
+constexpr std::int64_t kFloat = 4;
+
+std::int64_t packed_bytes(std::int64_t count, std::int64_t bits) { return (count * bits + 7) / 8; }
+
+}  // namespace
+
+SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student) {
+  SizeReport report;
+  for (const std::string& name : teacher.parameters.names())
+    report.fp32_bytes += kFloat * teacher.parameters.at(name).numel();
+
+  std::set<std::string> counted;
+  const auto count_floats = [&](const models::Node& node) {
+    for (const auto& [role, name] : node.params)
+      if (counted.insert(name).second)
+        report.quantized_bytes += kFloat * student.parameters.at(name).numel();
+  };
+  const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
+  const Plan plan = make_plan(student, sites);
+  for (const quant::WeightSite& site : sites) {
+    const at::Tensor& weight = student.parameters.at(site.parameter);
+    const std::int64_t bits = site.op->spec().num_bits, channels = weight.size(0);
+    // Folding gives each channel a scale and a bias of its own.
+    report.quantized_bytes += packed_bytes(weight.numel(), bits) + 2 * kFloat * channels;
+    if (!site.op->spec().symmetric) report.quantized_bytes += packed_bytes(channels, bits);
+    counted.insert(site.parameter);
+  }
+  for (std::size_t i = 0; i < student.graph.nodes.size(); ++i)
+    if (!plan.site[i] && !plan.absorbed[i]) count_floats(student.graph.nodes[i]);
+  return report;
+}
+
+}  // namespace zsq::exporters

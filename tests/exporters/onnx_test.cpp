@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+
+#include "core/error.h"
+#include "exporters/export.h"
+#include "formats/atomic_file.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "quant/qdq_chain.h"
+#include "quant/ranges.h"
+#include "tests/exporters/networks.h"
+#include "tests/exporters/python.h"
+
+namespace zsq::exporters {
+namespace {
+
+namespace fs = std::filesystem;
+
+QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
+                    bool symmetric = false) {
+  QuantOptions options;
+  options.weights.num_bits = weight_bits;
+  options.weights.symmetric = symmetric;
+  options.weights.range = WeightRange::min_max;
+  options.activations.num_bits = activation_bits;
+  options.activations.range = ActivationRange::min_max;
+  options.activations.calibration_images = 64;
+  return options;
+}
+
+fs::path file(const std::string& name) { return fs::path(testing::TempDir()) / ("zsq_" + name); }
+
+at::Tensor logits_of(const quant::Student& student, const at::Tensor& images) {
+  return models::execute(student.graph, student.parameters, images).detach();
+}
+
+// What one code of the last layer's input is worth in a logit, at most.
+double code_worth(const quant::Student& student) {
+  double worth = 0;
+  for (const quant::WeightSite& site : quant::weight_sites(student)) {
+    const models::Node& layer = student.graph[site.layer];
+    const auto* input = quant::activation_quantizer(student.graph[layer.inputs[0]]);
+    if (!models::is<models::Linear>(layer) || !input) continue;
+    worth = student.parameters.at(input->scale_name()).item<double>() *
+            student.parameters.at(site.parameter).abs().max().item<double>();
+  }
+  return worth;
+}
+
+std::int64_t count_of(const ExportReport& report, const std::string& op, const std::string& how) {
+  return std::count_if(report.layers.begin(), report.layers.end(), [&](const ExecutesAs& layer) {
+    return layer.op == op && layer.executes_as == how;
+  });
+}
+
+double agreement(const at::Tensor& a, const at::Tensor& b) {
+  return a.argmax(1).eq(b.argmax(1)).to(at::kDouble).mean().item<double>();
+}
+
+struct Scheme {
+  std::int64_t weight_bits, activation_bits;
+  bool symmetric;
+};
+
+class DeployedStudent : public testing::TestWithParam<Scheme> {};
+
+// Our fake quantization, onnxruntime and the integer model are three computations of one student.
+TEST_P(DeployedStudent, RunsInIntegersAndEqualsTheStudent) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  const auto [weight_bits, activation_bits, symmetric] = GetParam();
+  const quant::Student student =
+      test::student_of(test::residual_network(), scheme(weight_bits, activation_bits, symmetric));
+  const fs::path path = file("w" + std::to_string(weight_bits) + (symmetric ? "s" : "") + ".onnx");
+  const ExportReport report = export_onnx(student, path, {});
+  EXPECT_EQ(report.bytes, static_cast<std::int64_t>(fs::file_size(path)));
+  EXPECT_EQ(count_of(report, "Conv2d", "int8"), 5);
+  EXPECT_EQ(count_of(report, "Linear", "int8"), 1);
+
+  const at::Tensor images = test::random_tensor({32, 3, 16, 16}, 7);
+  const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
+  EXPECT_EQ(result.convs, 5);
+  EXPECT_EQ(result.integer_convs, 5);
+  EXPECT_EQ(result.integer_gemms, 1);
+  EXPECT_EQ(result.codes_off, 0) << "of " << result.codes << ", by up to " << result.largest_off;
+  EXPECT_TRUE(at::equal(result.logits, result.integer_logits));
+
+  const at::Tensor expected = logits_of(student, images);
+  EXPECT_LE((result.logits - expected).abs().max().item<double>(), 2 * code_worth(student));
+  EXPECT_GE(agreement(result.logits, expected), 31.0 / 32);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bits, DeployedStudent,
+                         testing::Values(Scheme{8, 8, false}, Scheme{8, 8, true},
+                                         Scheme{4, 4, false}, Scheme{4, 4, true},
+                                         Scheme{3, 3, false}, Scheme{2, 2, false}));
+
+TEST(ExportOnnx, EveryOperatorIsWritten) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  const quant::Student student = test::student_of(test::operator_zoo(), scheme(4, 8));
+  const fs::path path = file("zoo.onnx");
+  export_onnx(student, path, {});
+  EXPECT_EQ(formats::onnx::read(path).opset, 17);  // HardSwish
+  const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 8);
+  const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
+  EXPECT_LE((result.logits - logits_of(student, images)).abs().max().item<double>(),
+            4 * code_worth(student));
+}
+
+TEST(ExportOnnx, PublishedPlacementExportsToo) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  QuantOptions options = scheme(4, 4);
+  options.mode = Mode::paper;
+  options.weights.range_every_step = true;
+  const quant::Student student = test::student_of(test::residual_network(), options);
+  const fs::path path = file("paper.onnx");
+  const ExportReport report = export_onnx(student, path, {});
+  // The stem reads the float image, and nothing quantizes what goes into the additions.
+  EXPECT_EQ(report.layers[0].executes_as, "float");
+  EXPECT_EQ(report.layers[0].reason, "its input is not quantized");
+  EXPECT_EQ(report.layers[2].reason, "its output goes to Add without a quantizer");
+  const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 9);
+  const at::Tensor expected = logits_of(student, images);
+  const at::Tensor logits = test::run_in_onnxruntime(path, images).logits;
+  EXPECT_LE((logits - expected).abs().max().item<double>(),
+            0.02 * expected.abs().max().item<double>());
+}
+
+TEST(ExportOnnx, UncalibratedStudentHasFloatActivations) {
+  const models::Model teacher = test::residual_network();
+  const quant::Student student = quant::insert_quantizers(teacher, scheme(8, 8));
+  const ExportReport report = export_onnx(student, file("uncalibrated.onnx"), {});
+  EXPECT_EQ(count_of(report, "Conv2d", "int8"), 0);
+}
+
+TEST(ExportOnnx, ReloadsAsTheSameFunction) {
+  for (const models::Model& teacher : {test::residual_network(), test::operator_zoo()}) {
+    const quant::Student student = test::student_of(teacher, scheme(4, 4));
+    const fs::path path = file("reload.onnx");
+    export_onnx(student, path, {});
+    models::LoadOptions options;
+    options.make_quantize_chain = quant::quantize_chain_factory();
+    const models::Model reloaded = models::load(path, options);
+    const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 10);
+    const at::Tensor logits = models::execute(reloaded.graph, reloaded.parameters, images).detach();
+    EXPECT_LE((logits - logits_of(student, images)).abs().max().item<double>(),
+              2 * code_worth(student));
+  }
+}
+
+TEST(ExportOnnx, TwoExportsAreTheSameBytes) {
+  const quant::Student student = test::student_of(test::operator_zoo(), scheme(4, 4));
+  const Metadata metadata{{"scheme", "\"W4A4\""}, {"seed", "1"}};
+  export_onnx(student, file("one.onnx"), metadata);
+  export_onnx(student, file("two.onnx"), metadata);
+  EXPECT_EQ(formats::read_file(file("one.onnx")), formats::read_file(file("two.onnx")));
+  const formats::onnx::Model written = formats::onnx::read(file("one.onnx"));
+  EXPECT_EQ(written.metadata, metadata);
+  EXPECT_EQ(written.producer_name, "zsq");
+  ASSERT_EQ(written.graph.inputs.size(), 1u);
+  EXPECT_EQ(written.graph.inputs[0].shape[0].symbol, "N");
+  EXPECT_EQ(written.graph.inputs[0].shape[1].value, 3);
+  EXPECT_EQ(written.graph.outputs[0].name, "logits");
+  EXPECT_EQ(written.graph.outputs[0].shape[1].value, 5);
+}
+
+// Clip [lo, hi] before a quantizer is nothing but narrower codes.
+TEST(ExportOnnx, ClipsBecomeCodeBounds) {
+  const quant::Student student = test::student_of(test::residual_network(), scheme(4, 4));
+  export_onnx(student, file("clips.onnx"), {});
+  const formats::onnx::Model model = formats::onnx::read(file("clips.onnx"));
+  EXPECT_TRUE(std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(),
+                           [](const auto& node) { return node.op_type == "Relu"; }));
+}
+
+TEST(ExportOnnx, UnwritablePlaceIsNamed) {
+  const quant::Student student = test::student_of(test::residual_network(), scheme(4, 4));
+  try {
+    export_onnx(student, file("no_such_folder") / "model.onnx", {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no_such_folder"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace zsq::exporters

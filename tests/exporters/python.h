@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// onnxruntime and the exact integer model, through integer_model.py.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace zsq::test {
+
+inline std::filesystem::path python_program() {
+  return std::filesystem::path(ZSQ_SOURCE_DIR) / ".deps/python/bin/python";
+}
+
+struct RuntimeResult {
+  at::Tensor logits, integer_logits;
+  std::int64_t convs, integer_convs, gemms, integer_gemms, codes, codes_off, largest_off;
+};
+
+// Runs the file on f32 images [N, C, H, W]; throws with the program's output where it fails.
+RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images);
+
+}  // namespace zsq::test
+
+#define ZSQ_SKIP_WITHOUT_PYTHON()                                  \
+  if (!std::filesystem::exists(zsq::test::python_program()))       \
+  GTEST_SKIP() << "needs " << zsq::test::python_program().string() \
+               << " with numpy, onnx and onnxruntime: run scripts/install_deps.sh"
