@@ -60,6 +60,11 @@ std::int64_t Array::element_count() const {
   return static_cast<std::int64_t>(byte_count(dtype, shape) / size_of(dtype));
 }
 
+void require_consistent(const std::string& name, const Array& array) {
+  if (array.data.size() != byte_count(array.dtype, array.shape))
+    throw Error(ErrorCode::internal, "array '" + name + "' has data that does not fit its shape");
+}
+
 const Array* find(const NamedArrays& arrays, std::string_view name) {
   const auto found = std::find_if(arrays.begin(), arrays.end(),
                                   [&](const auto& entry) { return entry.first == name; });

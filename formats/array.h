@@ -43,6 +43,9 @@ struct Array {
 // there are more than 64 dimensions: for shapes that come from a file.
 std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape);
 
+// Error(internal) where the data of an array to be written does not fit its shape.
+void require_consistent(const std::string& name, const Array& array);
+
 // In file order.
 using NamedArrays = std::vector<std::pair<std::string, Array>>;
 

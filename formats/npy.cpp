@@ -146,7 +146,8 @@ Array parse_npy(std::vector<std::byte> bytes) {
   return array;
 }
 
-std::string make_header(const Array& array) {
+std::string make_header(const std::string& name, const Array& array) {
+  require_consistent(name, array);
   std::string_view description;
   for (const auto& [dtype, text] : kDescriptions)
     if (dtype == array.dtype) description = text;
@@ -177,7 +178,7 @@ Array read_npy(const std::filesystem::path& path) {
 }
 
 void write_npy(const std::filesystem::path& path, const Array& array) {
-  const std::string header = in_file(path, [&] { return make_header(array); });
+  const std::string header = in_file(path, [&] { return make_header("", array); });
   AtomicFile file(path);
   file.write(header);
   file.write(array.data);
@@ -202,7 +203,7 @@ void write_npz(const std::filesystem::path& path, const NamedArrays& arrays) {
   const auto bytes = in_file(path, [&] {
     std::vector<std::pair<std::string, std::vector<std::byte>>> entries;
     for (const auto& [name, array] : arrays) {
-      const std::string header = make_header(array);
+      const std::string header = make_header(name, array);
       const auto start = std::as_bytes(std::span(header));
       auto& entry = entries.emplace_back(name + ".npy", std::vector(start.begin(), start.end()));
       entry.second.insert(entry.second.end(), array.data.begin(), array.data.end());

@@ -23,8 +23,7 @@ struct Piece {
 
 // dims, data_type, name and the start of raw_data; the data itself follows.
 std::string tensor_start(const std::string& name, const Array& array) {
-  if (array.data.size() != byte_count(array.dtype, array.shape))
-    throw Error(ErrorCode::internal, "tensor '" + name + "' has data that does not fit its shape");
+  require_consistent(name, array);
   std::string text;
   pbf_writer writer(text);
   for (const std::int64_t size : array.shape) writer.add_int64(1, size);

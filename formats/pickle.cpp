@@ -11,7 +11,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// Far above any checkpoint, far below what would exhaust a machine.
 constexpr std::size_t kMaxStack = 1'000'000, kMaxMarks = 1'000;
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace zsq::formats {
 
 // Far above any checkpoint, far below what would exhaust a machine.
-constexpr std::size_t kMaxPickleValues = 4'000'000;
+constexpr std::size_t kMaxPickleValues = 2'000'000;
 
 struct PickleValue {
   enum class Kind {

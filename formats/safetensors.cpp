@@ -121,6 +121,7 @@ void write_safetensors(const std::filesystem::path& path, const SafetensorsFile&
     if (!names.insert(entry.first).second)
       throw Error(ErrorCode::usage,
                   path.string() + ": two tensors are named '" + entry.first + "'");
+    require_consistent(entry.first, entry.second);
     order.push_back(&entry);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {

@@ -91,7 +91,9 @@ std::vector<std::byte> make_zip(
   const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> target(
       zip_source_buffer_create(nullptr, 0, 0, nullptr), &zip_source_free);
   zip_source_keep(target.get());  // closing the archive drops one of the two references
-  zip_t* archive = zip_open_from_source(target.get(), ZIP_TRUNCATE, nullptr);
+  std::unique_ptr<zip_t, decltype(&zip_discard)> owner(
+      zip_open_from_source(target.get(), ZIP_TRUNCATE, nullptr), &zip_discard);
+  zip_t* archive = owner.get();
   if (!archive) throw Error(ErrorCode::internal, "zip archive: cannot be created in memory");
   for (const auto& [name, bytes] : entries) {
     zip_source_t* source = zip_source_buffer(archive, bytes.data(), bytes.size(), 0);
@@ -105,9 +107,11 @@ std::vector<std::byte> make_zip(
             archive, "describing an entry");
   }
   require(zip_close(archive) == 0, archive, "closing");
+  owner.release();
+
   zip_stat_t status;
-  require(zip_source_stat(target.get(), &status) == 0 && zip_source_open(target.get()) == 0,
-          archive, "reading back");
+  if (zip_source_stat(target.get(), &status) != 0 || zip_source_open(target.get()) != 0)
+    throw Error(ErrorCode::internal, "zip archive: cannot be read back from memory");
   std::vector<std::byte> bytes(status.size);
   const zip_int64_t got = zip_source_read(target.get(), bytes.data(), bytes.size());
   zip_source_close(target.get());

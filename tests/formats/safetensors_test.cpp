@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/formats/helpers.h"
+
+namespace zsq::formats {
+namespace {
+
+std::string file_bytes(const std::string& header, const std::string& data) {
+  return raw<std::uint64_t>(header.size()) + header + data;
+}
+
+TEST(Safetensors, ReadsHandWrittenBytes) {
+  const TempFolder folder;
+  // Header order and data order differ; file order is the order of the data.
+  const auto path =
+      folder.file("x", file_bytes(R"({"b":{"dtype":"I8","shape":[3],"data_offsets":[4,7]},)"
+                                  R"("__metadata__":{"k":"v"},)"
+                                  R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})",
+                                  raw(1.5f) + "\x01\xfe\x03"));
+  const SafetensorsFile file = read_safetensors(path);
+  EXPECT_EQ(file.metadata, (std::map<std::string, std::string>{{"k", "v"}}));
+  expect_same(file.tensors, {{"a", make_array<float>(DType::f32, {}, {1.5f})},
+                             {"b", make_array<std::int8_t>(DType::i8, {3}, {1, -2, 3})}});
+}
+
+TEST(Safetensors, RoundTripIsExactAndDeterministic) {
+  const TempFolder folder;
+  const SafetensorsFile file = {every_dtype(), {{"z", "1"}, {"a", "\"quoted\" \xc3\xa9"}}};
+  write_safetensors(folder / "x", file);
+  write_safetensors(folder / "y", file);
+  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+  const SafetensorsFile back = read_safetensors(folder / "x");
+  EXPECT_EQ(back.metadata, file.metadata);
+  EXPECT_EQ(back.tensors.size(), file.tensors.size());
+  for (const auto& [name, array] : file.tensors) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(find(back.tensors, name));
+    expect_same(*find(back.tensors, name), array);
+  }
+}
+
+TEST(Safetensors, WritesExactlyTheseBytes) {
+  const TempFolder folder;
+  write_safetensors(folder / "x", {{{"q", make_array<std::uint8_t>(DType::u8, {1}, {7})},
+                                    {"s", make_array<float>(DType::f32, {1}, {2.0f})}},
+                                   {{"k", "v"}}});
+  // The larger elements come first, so that they stay aligned.
+  EXPECT_EQ(bytes_of(folder / "x"),
+            file_bytes(R"({"__metadata__":{"k":"v"},)"
+                       R"("s":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("q":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}     )",
+                       raw(2.0f) + "\x07"));
+}
+
+TEST(Safetensors, EveryCutIsAnError) {
+  const TempFolder folder;
+  write_safetensors(folder / "x", {every_dtype(), {}});
+  const std::string bytes = bytes_of(folder / "x");
+  expect_every_prefix_fails(folder, bytes, read_safetensors);
+  expect_error([&] { read_safetensors(folder.file("y", bytes + "!")); }, ErrorCode::bad_input,
+               "bytes of data");
+}
+
+TEST(Safetensors, SurvivesChangedBytes) {
+  const TempFolder folder;
+  write_safetensors(folder / "x", {{{"w", make_array<float>(DType::f32, {2}, {1, 2})}}, {}});
+  expect_survives_changed_bytes(folder, bytes_of(folder / "x"), read_safetensors);
+}
+
+TEST(Safetensors, WrongHeadersAreRefused) {
+  const TempFolder folder;
+  const auto refuse = [&](const std::string& header, const std::string& data, const char* part) {
+    SCOPED_TRACE(header);
+    expect_error([&] { read_safetensors(folder.file("x", file_bytes(header, data))); },
+                 ErrorCode::bad_input, part);
+  };
+  refuse(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234", "do not fit");
+  refuse(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234", "negative");
+  refuse(R"({"a":{"dtype":"F32","shape":[9223372036854775807,4],"data_offsets":[0,4]}})", "1234",
+         "overflows");
+  refuse(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}})", "1234", "do not fit");
+  refuse(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", "1234", "gap or overlaps");
+  refuse(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+         R"("b":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}})",
+         "1234", "gap or overlaps");
+  // One gigabyte of data described by a file of a few bytes.
+  refuse(R"({"a":{"dtype":"U8","shape":[1073741824],"data_offsets":[0,1073741824]}})", "1234",
+         "describes 1073741824");
+  refuse(R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,4]}})", "1234", "C64");
+  refuse(R"({"a":5})", "", "damaged");
+  refuse(R"([])", "", "not a JSON object");
+  refuse(std::string(100'000, '['), "", "damaged");
+  expect_error([&] { read_safetensors(folder.file("x", raw<std::uint64_t>(~0ULL) + "{}")); },
+               ErrorCode::bad_input, "header would be 18446744073709551615");
+}
+
+TEST(Safetensors, NamesAreUniqueAndUtf8) {
+  const TempFolder folder;
+  const Array one = make_array<std::uint8_t>(DType::u8, {1}, {1});
+  expect_error(
+      [&] {
+        write_safetensors(folder / "x", {{{"a", one}, {"a", one}}, {}});
+      },
+      ErrorCode::usage, "'a'");
+  expect_error(
+      [&] {
+        write_safetensors(folder / "x", {{{"\xff", one}}, {}});
+      },
+      ErrorCode::usage, "UTF-8");
+}
+
+}  // namespace
+}  // namespace zsq::formats
