@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/load.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -34,16 +35,21 @@ Format detect_format(const std::filesystem::path& path) {
          "is of an unknown format; ONNX, safetensors and PyTorch checkpoints (.pth) are known");
 }
 
-// The network is not in the file: it must be named, by the user or in the file's metadata.
-Model build_from(const formats::NamedArrays& state, const std::string& architecture,
-                 const std::filesystem::path& path) {
-  if (architecture.empty()) {
-    std::string known;
-    for (const auto& name : architecture_names()) known += (known.empty() ? "" : ", ") + name;
-    refuse(path, "holds weights only: name the network with --arch. Known: " + known);
+// The network is not in the file: the user names it, or the metadata `noted` does.
+Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
+                 const std::string& noted, const std::filesystem::path& path) {
+  const auto known = architecture_names();
+  auto name = options.arch;
+  if (name.empty() && std::count(known.begin(), known.end(), noted) > 0) name = noted;
+  if (name.empty()) {
+    std::string list;
+    for (const auto& one : known) list += (list.empty() ? "" : ", ") + one;
+    refuse(path, "holds weights only" +
+                     (noted.empty() ? "" : " (its metadata calls the network '" + noted + "')") +
+                     ": name the network with --arch. Known: " + list);
   }
   if (state.empty()) refuse(path, "holds no tensors");
-  return build(architecture, state);
+  return build(name, state);
 }
 
 }  // namespace
@@ -56,14 +62,14 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
       break;
     case Format::safetensors: {
       const auto file = formats::read_safetensors(path);
-      const auto named = file.metadata.find("arch");
-      const bool given = !options.arch.empty() || named == file.metadata.end();
-      model = build_from(file.tensors, given ? options.arch : named->second, path);
+      const auto noted = file.metadata.find("arch");
+      model = build_from(file.tensors, options, noted == file.metadata.end() ? "" : noted->second,
+                         path);
       model.format = "safetensors";
       break;
     }
     case Format::pth:
-      model = build_from(formats::read_pth(path), options.arch, path);
+      model = build_from(formats::read_pth(path), options, "", path);
       model.format = "pth";
       break;
   }

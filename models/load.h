@@ -26,8 +26,8 @@ struct LoadOptions {
 };
 
 // By content, not by extension: ONNX, safetensors, .pth. A file with weights only needs
-// options.arch. Parameters are contiguous f32. Errors name the file, what was found and what was
-// expected.
+// options.arch, or the name of a built-in architecture in the safetensors metadata "arch".
+// Parameters are contiguous f32. Errors name the file, what was found and what was expected.
 Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});

@@ -64,7 +64,7 @@ std::vector<double> resize_scales(Call& call, const Shape& shape) {
   } else if (call.has(3)) {
     const auto sizes = call.integers(3);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const bool batch = i == 0 && (sizes[0] == kBatch || sizes[0] == call.fixed_batch());
+      const bool batch = i == 0 && call.is_batch(sizes[0]);
       scales.push_back(batch ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(shape[i]));
     }
   }

@@ -78,8 +78,8 @@ void convert_reshape(Call& call) {
   }
   Dims dims(target.begin() + 1, target.end());
   const auto elements = product(without_batch(now));
-  const bool same_batch = target[0] == kBatch || target[0] == call.fixed_batch() ||
-                          (target[0] == -1 && product(dims) == elements);
+  const bool same_batch =
+      call.is_batch(target[0]) || (target[0] == -1 && product(dims) == elements);
   if (!same_batch || std::count(dims.begin(), dims.end(), kBatch) > 0) {
     call.fail("the shape must keep the batch as its first dimension");
   }

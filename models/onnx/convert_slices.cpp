@@ -61,7 +61,7 @@ void convert_slice(Call& call) {
     const bool batch = axis == 0;
     const auto size = batch ? kBatch : shape.at(static_cast<std::size_t>(axis));
     const auto index = [&](std::int64_t at) {
-      if (batch && at == call.fixed_batch()) return size;
+      if (batch && call.is_batch(at)) return size;
       return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
     };
     const Slice slice{axis, index(starts[i]), index(ends[i]), steps[i]};

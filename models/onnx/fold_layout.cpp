@@ -2,6 +2,7 @@
 // Constants that are made, moved, cut and joined.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -53,6 +54,10 @@ Dims known_shape(const Call& call, Dims dims) {
   if (std::count(dims.begin(), dims.end(), kBatch) > 0) {
     call.fail("makes a constant whose size is the batch, which is open");
   }
+  constexpr double kMaxElements = 1 << 28;
+  double elements = 1;
+  for (const auto size : dims) elements *= static_cast<double>(size);
+  if (elements > kMaxElements) call.fail("makes a constant of more than 2^28 elements");
   return dims;
 }
 
@@ -74,8 +79,10 @@ at::Tensor slice_indices(const Call& call, std::int64_t size, std::int64_t start
 at::Tensor fold_constant(const Call& call) {
   if (const auto value = call.tensor("value")) return *value;
   if (const auto list = call.integers("value_ints")) return at::tensor(*list, at::kLong);
-  if (call.node().find("value_int")) return at::tensor(call.integer("value_int", 0), at::kLong);
-  if (call.node().find("value_float")) return at::tensor(call.number("value_float", 0), at::kFloat);
+  if (call.node().find("value_int"))
+    return at::scalar_tensor(call.integer("value_int", 0), at::kLong);
+  if (call.node().find("value_float"))
+    return at::scalar_tensor(call.number("value_float", 0), at::kFloat);
   if (const auto list = call.numbers("value_floats")) return at::tensor(*list, at::kFloat);
   call.fail("holds no tensor and no numbers");
 }

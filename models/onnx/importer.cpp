@@ -123,12 +123,18 @@ void Importer::convert(const proto::Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (call.has(i) && !call.is_constant(i)) constant = false;
   }
-  if (constant && rule.fold) {
-    call.bind({-1, rule.fold(call)});
-  } else if (rule.convert) {
-    rule.convert(call);
-  } else {
+  if (!(constant && rule.fold) && !rule.convert) {
     call.fail("is known on constants (shape arithmetic) only, but an input depends on the image");
+  }
+  try {
+    if (constant && rule.fold) {
+      call.bind({-1, rule.fold(call)});
+    } else {
+      rule.convert(call);
+    }
+  } catch (const c10::Error& error) {  // ATen was asked for what the tensors do not allow
+    throw Error(ErrorCode::bad_input,
+                node.op_type + " '" + call.name() + "': " + error.what_without_backtrace());
   }
 }
 

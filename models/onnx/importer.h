@@ -67,7 +67,10 @@ class Call {
   std::int64_t opset() const { return importer_.file_.opset; }
   const LoadOptions& options() const { return importer_.options_; }
   Model& model() { return importer_.model_; }
-  std::int64_t fixed_batch() const { return importer_.fixed_batch_; }
+  // The open batch, or its size in a file that fixes it.
+  bool is_batch(std::int64_t size) const {
+    return size == kBatch || (size > 0 && size == importer_.fixed_batch_);
+  }
   [[noreturn]] void fail(const std::string& what) const;  // Error(unsupported_model) names the node
 
   std::int64_t integer(const std::string& attribute, std::int64_t otherwise) const;

