@@ -23,13 +23,13 @@ struct EnumNames<KlReduction> {
 struct TrainOptions {
   std::int64_t iterations = 80000;  // warm-up included; one = a generator step and a student step
   std::int64_t batch_size = 200;
-  double warmup = 0.01;                                 // share of the run
-  std::vector<double> milestones{0.25, 0.5, 0.75};      // shares of the run where rates drop
-  double decay = 0.1;                                   // factor at each milestone
+  double warmup = 0.01;                             // share of the run
+  std::vector<double> milestones{0.25, 0.5, 0.75};  // shares of the run where rates drop
+  double decay = 0.1;                               // factor at each milestone
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
-  double lr = 1e-4;            // conv and linear weights
-  double lr_affine = 1e-5;     // BatchNorm gamma and beta, biases
+  double lr = 1e-4;         // conv and linear weights
+  double lr_affine = 1e-5;  // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -39,8 +39,9 @@ struct TrainOptions {
 
 template <class Visitor, class Options>
 void visit_train_settings(Visitor&& visit, Options& o) {
-  visit(SettingInfo{"finetune.iterations", "generator + student steps, warm-up included", "", 0, 1e9},
-        o.iterations);
+  visit(
+      SettingInfo{"finetune.iterations", "generator + student steps, warm-up included", "", 0, 1e9},
+      o.iterations);
   visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
   visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator learns", "", 0,
                     1},
@@ -52,17 +53,19 @@ void visit_train_settings(Visitor&& visit, Options& o) {
         o.decay);
   visit(SettingInfo{"finetune.temperature", "tau of the KL divergence", "", 1e-3, 1e3, "AIT 3"},
         o.temperature);
-  visit(SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
-        o.kl_reduction);
+  visit(
+      SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
+      o.kl_reduction);
   visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
-  visit(SettingInfo{"finetune.lr_affine", "learning rate of BatchNorm gamma, beta and biases", "", 0,
-                    10},
+  visit(SettingInfo{"finetune.lr_affine", "learning rate of BatchNorm gamma, beta and biases", "",
+                    0, 10},
         o.lr_affine);
   visit(SettingInfo{"finetune.momentum", "Nesterov momentum", "", 0, 0.9999}, o.momentum);
-  visit(SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
-        o.inundation);
-  visit(SettingInfo{"finetune.crossing_rate", "T, share of a layer's codes that a step changes", "", 0,
-                    1, "AIT 4"},
+  visit(
+      SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
+      o.inundation);
+  visit(SettingInfo{"finetune.crossing_rate", "T, share of a layer's codes that a step changes", "",
+                    0, 1, "AIT 4"},
         o.crossing_rate);
   visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
   visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);

@@ -12,10 +12,10 @@
 namespace zsq::train {
 
 struct LayerReport {
-  std::string name;        // the layer's node name
-  double crossings = 0;    // mean share of codes that crossed per step, grid fixed
-  double drift = 0;        // mean share of codes changed by recomputed ranges alone
-  double k = 1;            // mean factor
+  std::string name;      // the layer's node name
+  double crossings = 0;  // mean share of codes that crossed per step, grid fixed
+  double drift = 0;      // mean share of codes changed by recomputed ranges alone
+  double k = 1;          // mean factor
 };
 
 struct TrainReport {
@@ -32,19 +32,21 @@ struct TrainJob {
   generator::Generator& generator;
   TrainOptions options;
   std::uint64_t seed = 0;
-  // Seconds for the whole run; the schedule is scaled to fit by timing the first iterations. 0: none.
+  // Seconds for the whole run; the schedule is scaled to fit by timing the first iterations. 0:
+  // none.
   double time_budget = 0;
-  std::filesystem::path checkpoint;      // empty: none is written
-  std::int64_t checkpoint_every = 0;     // iterations; 0: only when stopped
+  std::filesystem::path checkpoint;   // empty: none is written
+  std::int64_t checkpoint_every = 0;  // iterations; 0: only when stopped
   bool resume = false;
 };
 
-// The student is calibrated at the end of warm-up and trained in place. Stopped by the observer: the
-// checkpoint is written and Error(stopped) thrown. Too many skipped steps: Error(numeric_failure).
+// The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:
+// the checkpoint is written and Error(stopped) thrown. Too many skipped steps:
+// Error(numeric_failure).
 TrainReport run(const TrainJob& job, Observer& observer);
 
-// Share of held-out synthetic images (streams that training never draws) on which teacher and student
-// choose the same class, and the mean KL at temperature 1.
+// Share of held-out synthetic images (streams that training never draws) on which teacher and
+// student choose the same class, and the mean KL at temperature 1.
 struct Agreement {
   double agreement = 0, kl = 0;
   std::int64_t images = 0;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "core/error.h"
+#include "models/execute.h"
+#include "tests/train/tiny.h"
+
+namespace zsq::train {
+namespace {
+
+struct Watch : Observer {
+  void on_progress(const Progress& p) override {
+    seen.push_back(p);
+    if (at_step) at_step(p.step);
+  }
+  bool stop_requested() override { return stop_after == std::ssize(seen); }
+
+  std::vector<Progress> seen;
+  std::function<void(std::int64_t)> at_step;
+  std::ptrdiff_t stop_after = -1;
+};
+
+void expect_equal(const models::ParameterStore& a, const models::ParameterStore& b) {
+  ASSERT_EQ(a.names(), b.names());
+  for (const auto& name : a.names()) EXPECT_TRUE(a.at(name).equal(b.at(name))) << name;
+}
+
+class TemporaryFile {
+ public:
+  TemporaryFile()
+      : path(std::filesystem::temp_directory_path() /
+             ("zsq_checkpoint_" + std::to_string(std::hash<const void*>()(this)) +
+              ".safetensors")) {}
+  ~TemporaryFile() { std::filesystem::remove(path); }
+  const std::filesystem::path path;
+};
+
+TEST(Run, WarmsUpCalibratesAndTrains) {
+  Tiny tiny;
+  const auto before = tiny.student.parameters.clone();
+  const auto teacher = tiny.teacher.parameters.clone();
+  Watch watch;
+  const auto report = run(tiny.job(), watch);
+  EXPECT_EQ(report.iterations, 10);
+  EXPECT_EQ(report.skipped, 0);
+  ASSERT_EQ(watch.seen.size(), 10u);
+  EXPECT_EQ(watch.seen[2].phase, "warm-up");
+  EXPECT_EQ(watch.seen[3].phase, "fine-tune");
+  EXPECT_EQ(watch.seen[9].step, 10);
+  EXPECT_EQ(watch.seen[9].total, 10);
+  EXPECT_EQ(report.loss_generator, watch.seen[9].metrics[0].second);  // 5 % of 10: the last one
+  EXPECT_EQ(report.loss_student, watch.seen[9].metrics[1].second);
+  for (const char* name : {"conv1.w", "conv2.gamma", "conv1.beta", "fc.w", "fc.b"}) {
+    EXPECT_FALSE(tiny.student.parameters.at(name).equal(before.at(name))) << name;
+    EXPECT_FALSE(tiny.student.parameters.at(name).requires_grad());
+  }
+  EXPECT_TRUE(tiny.student.parameters.at("conv1.mean").equal(before.at("conv1.mean")));
+  expect_equal(tiny.teacher.parameters, teacher);
+  for (const auto id : quant::activation_sites(tiny.student.graph)) {
+    const auto* op = quant::activation_quantizer(tiny.student.graph[id]);
+    EXPECT_TRUE(tiny.student.parameters.contains(op->scale_name()));
+  }
+}
+
+// Held-out KL of a student of two-bit weights: calibrated only, and after 100 steps.
+TEST(Run, TeachesTheStudent) {
+  auto coarse = four_bits();
+  coarse.weights.num_bits = 2;
+  Observer silent;
+  const auto kl_after = [&](std::int64_t iterations, double warmup) {
+    Tiny tiny(1, coarse);
+    tiny.teacher.parameters.at("fc.w").mul_(5);  // answers that are worth following
+    tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
+    tiny.options.iterations = iterations;
+    tiny.options.warmup = warmup;
+    tiny.options.lr_affine = 1e-3;
+    tiny.options.crossing_rate = 0.005;
+    run(tiny.job(), silent);
+    return measure_agreement(tiny.teacher, tiny.student, tiny.generator, 256).kl;
+  };
+  EXPECT_LT(kl_after(120, 1.0 / 6), 0.5 * kl_after(20, 1));
+}
+
+TEST(Run, OneSeedOneResult) {
+  Tiny a(5), b(5), other(6);
+  Observer silent;
+  run(a.job(), silent);
+  run(b.job(), silent);
+  run(other.job(), silent);
+  expect_equal(a.student.parameters, b.student.parameters);
+  EXPECT_FALSE(a.student.parameters.at("conv1.w").equal(other.student.parameters.at("conv1.w")));
+}
+
+class Resume : public ::testing::TestWithParam<int> {};
+
+TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
+  for (const auto mode : {Inundation::exact, Inundation::published}) {
+    const auto quant = four_bits(/*range_every_step=*/mode == Inundation::published);
+    Tiny unbroken(1, quant), broken(1, quant), resumed(1, quant);
+    for (auto* tiny : {&unbroken, &broken, &resumed}) tiny->options.inundation = mode;
+    Watch watch;
+    const auto expected = run(unbroken.job(), watch);
+
+    const TemporaryFile file;
+    Watch stopper;
+    stopper.stop_after = GetParam();
+    auto job = broken.job();
+    job.checkpoint = file.path;
+    try {
+      run(job, stopper);
+      FAIL() << "did not stop";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::stopped);
+    }
+    ASSERT_EQ(std::ssize(stopper.seen), GetParam());
+
+    auto again = resumed.job();
+    again.checkpoint = file.path;
+    again.resume = true;
+    Watch rest;
+    const auto report = run(again, rest);
+    EXPECT_EQ(report.iterations, 10);
+    EXPECT_EQ(std::ssize(rest.seen), 10 - GetParam());
+    EXPECT_EQ(report.loss_student, expected.loss_student);
+    EXPECT_EQ(report.layers[1].crossings, expected.layers[1].crossings);
+    EXPECT_EQ(report.layers[1].k, expected.layers[1].k);
+    expect_equal(resumed.student.parameters, unbroken.student.parameters);
+  }
+}
+
+// In the warm-up, at its end (calibrated or not yet), in fine-tuning, at the last iteration.
+INSTANTIATE_TEST_SUITE_P(At, Resume, ::testing::Values(0, 2, 3, 4, 9));
+
+TEST(Run, RefusesTheCheckpointOfAnotherRecipe) {
+  const TemporaryFile file;
+  Tiny tiny;
+  auto job = tiny.job();
+  job.checkpoint = file.path;
+  job.checkpoint_every = 4;
+  Observer silent;
+  run(job, silent);
+  ASSERT_TRUE(std::filesystem::exists(file.path));
+  tiny.options.crossing_rate = 0.5;
+  auto other = tiny.job();
+  other.checkpoint = file.path;
+  other.resume = true;
+  try {
+    run(other, silent);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("finetune.crossing_rate"), std::string::npos);
+  }
+}
+
+TEST(Run, WithoutFineTuningItStillCalibrates) {
+  for (const bool only_warmup : {false, true}) {
+    Tiny tiny;
+    only_warmup ? tiny.options.warmup = 1 : tiny.options.iterations = 0;
+    const auto before = tiny.student.parameters.clone();
+    Watch watch;
+    const auto report = run(tiny.job(), watch);
+    EXPECT_EQ(report.iterations, only_warmup ? 10 : 0);
+    EXPECT_TRUE(tiny.student.parameters.at("conv1.w").equal(before.at("conv1.w")));
+    const auto* op = quant::activation_quantizer(
+        tiny.student.graph[quant::activation_sites(tiny.student.graph)[0]]);
+    EXPECT_TRUE(tiny.student.parameters.contains(op->scale_name()));
+  }
+}
+
+at::Tensor generator_tensor(const generator::Generator& generator, const std::string& wanted) {
+  for (const auto& [name, tensor] : generator.parameters())
+    if (name == wanted) return tensor.detach();
+  throw Error(ErrorCode::internal, wanted);
+}
+
+TEST(Run, SkipsStepsWhoseGradientsAreNotFinite) {
+  Tiny tiny;
+  tiny.options.max_skipped = 0.2;
+  auto weight = generator_tensor(tiny.generator, "conv3.bias");
+  const auto healthy = weight.clone();
+  Watch watch;
+  watch.at_step = [&](std::int64_t step) {
+    if (step == 5) weight.fill_(std::numeric_limits<float>::quiet_NaN());
+    if (step == 7) weight.copy_(healthy);
+  };
+  const auto report = run(tiny.job(), watch);
+  EXPECT_EQ(report.skipped, 2);
+  EXPECT_EQ(report.iterations, 10);
+  for (const auto& name : tiny.student.parameters.names())
+    EXPECT_TRUE(tiny.student.parameters.at(name).isfinite().all().item<bool>()) << name;
+  for (const auto& [name, tensor] : tiny.generator.parameters())
+    EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
+}
+
+TEST(Run, GivesUpWhenTooManyStepsAreSkippedAndKeepsTheCheckpoint) {
+  const TemporaryFile file;
+  Tiny tiny;
+  tiny.options.max_skipped = 0.1;
+  auto job = tiny.job();
+  job.checkpoint = file.path;
+  job.checkpoint_every = 4;
+  auto weight = generator_tensor(tiny.generator, "conv3.bias");
+  Watch watch;
+  watch.at_step = [&](std::int64_t step) {
+    if (step == 5) weight.fill_(std::numeric_limits<float>::quiet_NaN());
+  };
+  try {
+    run(job, watch);
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::numeric_failure);
+  }
+  EXPECT_EQ(watch.seen.size(), 6u);  // one skip is allowed, the second ends the run
+  EXPECT_TRUE(std::filesystem::exists(file.path));
+}
+
+TEST(Run, FitsIntoATimeBudget) {
+  Tiny tiny;
+  tiny.options.iterations = 1'000'000'000;
+  auto job = tiny.job();
+  job.time_budget = 2;
+  Watch watch;
+  const auto report = run(job, watch);
+  EXPECT_GT(report.iterations, 0);
+  EXPECT_LT(report.iterations, 1'000'000'000);
+  EXPECT_EQ(report.iterations, std::ssize(watch.seen));
+  EXPECT_GT(report.seconds, 0);
+}
+
+// With range_every_step the stored grids are those of the final weights.
+TEST(Run, LeavesTheGridsOfTheFinalWeights) {
+  Tiny tiny(1, four_bits(/*range_every_step=*/true));
+  Observer silent;
+  run(tiny.job(), silent);
+  for (const auto& site : quant::weight_sites(tiny.student)) {
+    const auto& weight = tiny.student.parameters.at(site.parameter);
+    const auto grid = site.op->grid(weight, tiny.student.parameters);
+    EXPECT_TRUE(grid.scale.equal(tiny.student.parameters.at(site.op->scale_name())));
+  }
+}
+
+TEST(MeasureAgreement, ComparesOnImagesThatTrainingNeverDraws) {
+  auto eight = four_bits();
+  eight.weights.num_bits = eight.activations.num_bits = 8;
+  Tiny tiny(1, eight);
+  tiny.options.iterations = 0;
+  Observer silent;
+  run(tiny.job(), silent);
+  const auto close = measure_agreement(tiny.teacher, tiny.student, tiny.generator, 100);
+  EXPECT_EQ(close.images, 100);
+  EXPECT_GT(close.agreement, 0.95);
+  EXPECT_LT(close.kl, 1e-2);
+
+  // A student that always answers the same class: agreement is that class's share.
+  tiny.student.parameters.at("fc.b").copy_(at::zeros({4})).select(0, 2).fill_(1e3);
+  const auto draw = tiny.generator.draw(64, generator::Generator::kHeldOutSteps);
+  const auto answers = models::execute(tiny.teacher.graph, tiny.teacher.parameters,
+                                       tiny.generator.forward(draw).detach())
+                           .argmax(1);
+  const auto fixed = measure_agreement(tiny.teacher, tiny.student, tiny.generator, 64);
+  EXPECT_NEAR(fixed.agreement, answers.eq(2).to(at::kDouble).mean().item<double>(), 1e-9);
+  EXPECT_GT(fixed.kl, close.kl);
+}
+
+}  // namespace
+}  // namespace zsq::train

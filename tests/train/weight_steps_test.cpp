@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/weight_steps.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cuda_kernels/fake_quant.h"
+#include "tests/train/tiny.h"
+
+namespace zsq::train {
+namespace {
+
+std::vector<at::Tensor> random_gradients(const WeightSteps& steps, std::uint64_t seed) {
+  std::vector<at::Tensor> gradients;
+  for (const auto& weight : steps.weights()) {
+    gradients.push_back(
+        at::randn(weight.sizes(), at::detail::createCPUGenerator(seed++), at::kFloat));
+  }
+  return gradients;
+}
+
+at::Tensor codes(const quant::Student& student, const quant::WeightSite& site,
+                 const at::Tensor& weight) {
+  const auto grid = site.op->grid(weight, student.parameters);
+  return cuda_kernels::quantize(weight, grid.scale, grid.zero_point, site.op->spec().qmin,
+                                site.op->spec().qmax);
+}
+
+TEST(WeightSteps, ExactInundationChangesTheShareOfCodesThatWasAsked) {
+  Tiny tiny;
+  WeightSteps steps(tiny.student, tiny.options);
+  const auto sites = quant::weight_sites(tiny.student);
+  for (int t = 0; t < 5; ++t) {
+    std::vector<at::Tensor> before;
+    for (const auto& site : sites) {
+      before.push_back(codes(tiny.student, site, tiny.student.parameters.at(site.parameter)));
+    }
+    steps.step(random_gradients(steps, 10 * t), 1);
+    for (std::size_t layer = 0; layer < sites.size(); ++layer) {
+      const auto& weight = tiny.student.parameters.at(sites[layer].parameter);
+      const auto changed = codes(tiny.student, sites[layer], weight).ne(before[layer]).sum();
+      const auto wanted = std::ceil(tiny.options.crossing_rate * weight.numel());
+      EXPECT_GE(changed.item<double>(), wanted) << sites[layer].parameter;
+      EXPECT_LE(changed.item<double>(), wanted + 1) << sites[layer].parameter;  // one for a tie
+    }
+  }
+  const auto report = steps.report();
+  ASSERT_EQ(report.size(), 3u);
+  EXPECT_EQ(report[0].name, "conv1");
+  EXPECT_NEAR(report[1].crossings, tiny.options.crossing_rate, 0.003);
+  EXPECT_EQ(report[1].drift, 0);
+  EXPECT_GT(report[1].k, 1);
+}
+
+TEST(WeightSteps, TheScheduleScalesTheShare) {
+  Tiny tiny;
+  WeightSteps steps(tiny.student, tiny.options);
+  steps.step(random_gradients(steps, 0), 0.1);
+  EXPECT_NEAR(steps.report()[1].crossings, 2.0 / 576, 1e-9);  // ceil(0.02 * 0.1 * 576) = 2
+}
+
+TEST(WeightSteps, OffIsPlainNesterov) {
+  Tiny tiny;
+  tiny.options.inundation = Inundation::off;
+  tiny.options.lr = 0.5;
+  WeightSteps steps(tiny.student, tiny.options);
+  const auto start = steps.weights()[1].clone();
+  const auto g = random_gradients(steps, 0), h = random_gradients(steps, 100);
+  steps.step(g, 1);
+  steps.step(h, 1);
+  const auto v1 = g[1], v2 = 0.9 * v1 + h[1];
+  const auto expected = start - 0.5 * (g[1] + 0.9 * v1) - 0.5 * (h[1] + 0.9 * v2);
+  EXPECT_LT((steps.weights()[1] - expected).abs().max().item<double>(), 1e-5);
+}
+
+// The published variant against the search written out for one layer, with ranges taken anew.
+TEST(WeightSteps, PublishedSearchTakesCodesWithMovedRanges) {
+  Tiny tiny(1, four_bits(/*range_every_step=*/true));
+  tiny.options.inundation = Inundation::published;
+  WeightSteps steps(tiny.student, tiny.options);
+  const auto site = quant::weight_sites(tiny.student)[1];
+  const auto start = steps.weights()[1].clone();
+  const auto gradients = random_gradients(steps, 3);
+  const auto step = gradients[1] * 1.9 * tiny.options.lr;
+  const auto share = [&](double k) {
+    return codes(tiny.student, site, start - step * k)
+        .ne(codes(tiny.student, site, start))
+        .to(at::kDouble)
+        .mean()
+        .item<double>();
+  };
+  double high = 1;
+  while (share(high) < 0.02) high *= 2;
+  double low = high / 2, k = high;
+  for (int i = 0; i < 5; ++i) {
+    k = 0.5 * (low + high);
+    const double reached = share(k);
+    if (std::abs(reached - 0.02) < 0.0002) break;
+    if (reached < 0.02) low = k;
+    if (reached >= 0.02) high = k;
+  }
+  steps.step(gradients, 1);
+  EXPECT_GT(k, 1);
+  EXPECT_LT((steps.weights()[1] - (start - step * k)).abs().max().item<double>(), 1e-5);
+  EXPECT_EQ(steps.report()[1].k, k);
+}
+
+TEST(WeightSteps, DriftOfRangesIsCountedApart) {
+  Tiny tiny(1, four_bits(/*range_every_step=*/true));
+  tiny.options.c_max = 1e6;  // let the extreme weights run, and with them the range
+  tiny.options.crossing_rate = 0.3;
+  WeightSteps steps(tiny.student, tiny.options);
+  for (int t = 0; t < 5; ++t) steps.step(random_gradients(steps, t), 1);
+  EXPECT_GT(steps.report()[1].drift, 0);
+  EXPECT_NEAR(steps.report()[1].crossings, 0.3, 0.02);
+}
+
+}  // namespace
+}  // namespace zsq::train

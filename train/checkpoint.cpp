@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <array>
+#include <charconv>
+#include <type_traits>
+
+#include "core/error.h"
+#include "formats/safetensors.h"
+#include "models/load.h"
+
+namespace zsq::train {
+namespace {
+
+constexpr const char* kTally = "tally";
+constexpr std::size_t kTallySize = 9;
+
+template <class Value>
+std::string text_of(const Value& value) {
+  if constexpr (std::is_enum_v<Value>) {
+    return std::string(enum_name(value));
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    std::array<char, 64> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return std::string(text.data(), end);
+  } else {
+    std::string list;
+    for (const auto& item : value) list += (list.empty() ? "" : ", ") + text_of(item);
+    return "[" + list + "]";
+  }
+}
+
+formats::Array pack(const Tally& t) {
+  const std::array<double, kTallySize> values{static_cast<double>(t.iterations),
+                                              static_cast<double>(t.skipped),
+                                              static_cast<double>(t.calibrated),
+                                              t.seconds,
+                                              t.warmup_seconds,
+                                              t.loss_generator,
+                                              t.loss_student,
+                                              static_cast<double>(t.losses_generator),
+                                              static_cast<double>(t.losses_student)};
+  return formats::Array::from<double>(formats::DType::f64, {kTallySize}, values);
+}
+
+Tally unpack(const formats::Array& array) {
+  if (array.dtype != formats::DType::f64 || array.element_count() != kTallySize) {
+    throw Error(ErrorCode::bad_input, "the checkpoint's 'tally' is not of this version");
+  }
+  const auto v = array.as<double>();
+  const auto count = [&](std::size_t i) { return static_cast<std::int64_t>(v[i]); };
+  return {count(0), count(1), v[2] != 0, v[3], v[4], v[5], v[6], count(7), count(8)};
+}
+
+}  // namespace
+
+Settings settings_of(const TrainJob& job) {
+  Settings settings{{"process.seed", text_of(job.seed)}};
+  const auto note = [&](const SettingInfo& info, const auto& value) {
+    settings[std::string(info.key)] = text_of(value);
+  };
+  visit_train_settings(note, job.options);
+  visit_generator_settings(note, job.generator.options());
+  visit_quant_settings(note, job.student.options);
+  return settings;
+}
+
+void save(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  formats::SafetensorsFile file{{{kTally, pack(checkpoint.tally)}}, checkpoint.settings};
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    file.tensors.emplace_back(name, models::to_array(tensor));
+  }
+  formats::write_safetensors(path, file);
+}
+
+Checkpoint load(const std::filesystem::path& path, const Settings& settings, at::Device device) {
+  const auto file = formats::read_safetensors(path);
+  for (const auto& [key, value] : settings) {
+    const auto found = file.metadata.find(key);
+    const auto before = found == file.metadata.end() ? "not set" : found->second;
+    if (before == value) continue;
+    throw Error(ErrorCode::usage,
+                "'" + path.string() + "' was written with " + key + " = " + before +
+                    ", this run has " + value +
+                    "; resume with the settings of the checkpoint, or start anew");
+  }
+  Checkpoint checkpoint;
+  checkpoint.settings = file.metadata;
+  const auto* tally = formats::find(file.tensors, kTally);
+  if (!tally) throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
+  checkpoint.tally = unpack(*tally);
+  for (const auto& [name, array] : file.tensors) {
+    if (name != kTally) checkpoint.tensors.emplace_back(name, models::to_tensor(array).to(device));
+  }
+  return checkpoint;
+}
+
+}  // namespace zsq::train

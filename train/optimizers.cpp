@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/optimizers.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace zsq::train {
+namespace {
+
+std::vector<at::Tensor> zeros_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> zeros;
+  for (const auto& tensor : tensors) zeros.push_back(at::zeros_like(tensor.detach()));
+  return zeros;
+}
+
+}  // namespace
+
+Adam::Adam(const NamedTensors& parameters, double beta1, double beta2)
+    : beta1_(beta1), beta2_(beta2) {
+  for (const auto& [name, tensor] : parameters) {
+    names_.push_back(name);
+    parameters_.push_back(tensor);
+    steps_.push_back(at::zeros({}, tensor.options().requires_grad(false)));
+  }
+  means_ = zeros_of(parameters_);
+  squares_ = zeros_of(parameters_);
+}
+
+void Adam::step(const std::vector<at::Tensor>& gradients, double lr) {
+  constexpr double kEps = 1e-8;
+  const at::NoGradGuard no_grad;
+  at::_foreach_add_(steps_, 1);
+  at::_fused_adam_(parameters_, gradients, means_, squares_, {}, steps_, lr, beta1_, beta2_,
+                   /*weight_decay=*/0, kEps, /*amsgrad=*/false, /*maximize=*/false);
+}
+
+NamedTensors Adam::state() const {
+  NamedTensors state;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    state.emplace_back(names_[i] + ".mean", means_[i]);
+    state.emplace_back(names_[i] + ".square", squares_[i]);
+    state.emplace_back(names_[i] + ".steps", steps_[i]);
+  }
+  return state;
+}
+
+Nesterov::Nesterov(const NamedTensors& parameters, double momentum) : momentum_(momentum) {
+  for (const auto& [name, tensor] : parameters) {
+    names_.push_back(name);
+    parameters_.push_back(tensor);
+  }
+  velocities_ = zeros_of(parameters_);
+}
+
+void Nesterov::step(const std::vector<at::Tensor>& gradients, double lr) {
+  const at::NoGradGuard no_grad;
+  at::_foreach_mul_(velocities_, momentum_);
+  at::_foreach_add_(velocities_, gradients);
+  at::_foreach_add_(parameters_, gradients, -lr);
+  at::_foreach_add_(parameters_, velocities_, -lr * momentum_);
+}
+
+NamedTensors Nesterov::state() const {
+  NamedTensors state;
+  for (std::size_t i = 0; i < names_.size(); ++i) state.emplace_back(names_[i], velocities_[i]);
+  return state;
+}
+
+}  // namespace zsq::train

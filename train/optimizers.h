@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain optimizers over a fixed list of tensors; gradients come in the same order. State is exposed
+// by name, as handles: what is written into them is what the next step uses.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zsq::train {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Adam (1412.6980) with bias correction, eps 1e-8, no weight decay.
+class Adam {
+ public:
+  Adam(const NamedTensors& parameters, double beta1, double beta2);
+  void step(const std::vector<at::Tensor>& gradients, double lr);
+  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+  NamedTensors state() const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> parameters_, means_, squares_, steps_;
+  double beta1_, beta2_;
+};
+
+// SGD with Nesterov momentum: v <- momentum * v + g,  w <- w - lr * (g + momentum * v).
+class Nesterov {
+ public:
+  Nesterov(const NamedTensors& parameters, double momentum);
+  void step(const std::vector<at::Tensor>& gradients, double lr);
+  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+  NamedTensors state() const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> parameters_, velocities_;
+  double momentum_;
+};
+
+}  // namespace zsq::train

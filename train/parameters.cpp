@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/parameters.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+
+namespace zsq::train {
+
+std::vector<losses::RunningMoments> running_moments(const models::Model& teacher) {
+  std::vector<losses::RunningMoments> running;
+  for (const auto& node : teacher.graph.nodes) {
+    if (!models::is<models::BatchNorm>(node)) continue;
+    running.push_back({teacher.parameters.at(node.params.at("mean")),
+                       teacher.parameters.at(node.params.at("variance"))});
+  }
+  return running;
+}
+
+NamedTensors affine_parameters(const quant::Student& student) {
+  NamedTensors affine;
+  std::set<std::string> seen;  // a parameter may serve several nodes
+  for (const auto& node : student.graph.nodes) {
+    for (const char* role : {"gamma", "beta", "bias"}) {
+      const auto found = node.params.find(role);
+      if (found == node.params.end() || !seen.insert(found->second).second) continue;
+      affine.emplace_back(found->second, student.parameters.at(found->second));
+    }
+  }
+  return affine;
+}
+
+NamedTensors trainable(const NamedTensors& tensors) {
+  NamedTensors chosen;
+  std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(chosen),
+               [](const auto& named) { return named.second.requires_grad(); });
+  return chosen;
+}
+
+void copy_state(const NamedTensors& state, const NamedTensors& saved) {
+  const at::NoGradGuard no_grad;
+  const auto mismatch = [](const std::string& what) {
+    throw Error(ErrorCode::bad_input,
+                "the checkpoint is of another run: " + what +
+                    "; resume with the model and the recipe that it was written with");
+  };
+  const std::map<std::string, at::Tensor> by_name(saved.begin(), saved.end());
+  if (state.size() != by_name.size()) {
+    mismatch(std::to_string(by_name.size()) + " tensors instead of " +
+             std::to_string(state.size()));
+  }
+  for (const auto& [name, tensor] : state) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) mismatch("it lacks '" + name + "'");
+    if (found->second.sizes() != tensor.sizes()) mismatch("'" + name + "' has another shape");
+    tensor.copy_(found->second);
+  }
+}
+
+void restore_ranges(quant::Student& student, const NamedTensors& saved) {
+  std::set<std::string> grids;
+  for (const auto id : quant::activation_sites(student.graph)) {
+    const auto* op = quant::activation_quantizer(student.graph[id]);
+    grids.insert({"student/" + op->scale_name(), "student/" + op->zero_point_name()});
+  }
+  const std::size_t prefix = std::string("student/").size();
+  for (const auto& [name, tensor] : saved) {
+    if (grids.count(name) != 0 && !student.parameters.contains(name.substr(prefix))) {
+      student.parameters.set(name.substr(prefix), tensor);
+    }
+  }
+}
+
+}  // namespace zsq::train

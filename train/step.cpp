@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/stack.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <chrono>
+
+#include "cuda_kernels/kl_divergence.h"
+#include "models/execute.h"
+#include "quant/ranges.h"
+#include "train/parameters.h"
+
+namespace zsq::train {
+namespace {
+
+std::vector<at::Tensor> gradients_of(const at::Tensor& loss,
+                                     const std::vector<at::Tensor>& parameters) {
+  auto gradients = torch::autograd::grad({loss}, parameters);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].strides() == parameters[i].strides()) continue;
+    gradients[i] = at::empty_like(parameters[i].detach()).copy_(gradients[i]);
+  }
+  return gradients;
+}
+
+// Norms carry an infinity or a NaN anywhere in a tensor into one number each.
+bool all_finite(const std::vector<at::Tensor>& gradients) {
+  return gradients.empty() || at::stack(at::_foreach_norm(gradients)).isfinite().all().item<bool>();
+}
+
+}  // namespace
+
+// The method, arXiv 2111.02625 and 2203.17008: images from superposed class embeddings; the
+// generator learns to please the teacher and its BatchNorm statistics; the student follows the
+// teacher's softened answers, its weights by gradient inundation, gamma, beta and biases by plain
+// steps.
+
+Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
+  const auto draw = generator_.draw(options_.batch_size, iteration);
+  const auto images = generator_.forward(draw);
+  models::Taps taps{batch_norm_inputs_, {}};
+  const auto logits = models::execute(teacher_.graph, teacher_.parameters, images, &taps);
+  const auto loss = losses::soft_cross_entropy(logits, draw.targets)
+                        .add(losses::batch_norm_statistics(taps.values, running_),
+                             generator_.options().bns_weight);
+  return {{images.detach(), logits.detach(), loss.item<double>()},
+          gradients_of(loss, adam_.parameters())};
+}
+
+Batch Step::generator_step(std::uint64_t iteration, double factor) {
+  auto [batch, gradients] = generator_pass(iteration);
+  batch.skipped = !all_finite(gradients);
+  if (!batch.skipped) adam_.step(gradients, generator_.options().lr * factor);
+  return batch;
+}
+
+Step::StudentPass Step::student_pass(const Batch& batch) const {
+  const auto logits = models::execute(student_graph_, student_.parameters, batch.images);
+  const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
+  const auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
+                                                static_cast<double>(divisor));
+  auto parameters = weights_.weights();
+  const auto split = static_cast<std::ptrdiff_t>(parameters.size());
+  parameters.insert(parameters.end(), affine_.parameters().begin(), affine_.parameters().end());
+  const auto gradients = gradients_of(loss, parameters);
+  const auto agree = logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean();
+  return {loss.item<double>(),
+          agree.item<double>(),
+          {gradients.begin(), gradients.begin() + split},
+          {gradients.begin() + split, gradients.end()}};
+}
+
+StudentStep Step::student_step(const Batch& batch, double factor) {
+  const auto pass = student_pass(batch);
+  const bool finite = all_finite(pass.weight_gradients) && all_finite(pass.affine_gradients);
+  if (finite) {
+    weights_.step(pass.weight_gradients, factor);
+    affine_.step(pass.affine_gradients, options_.lr_affine * factor);
+  }
+  return {pass.loss, pass.agreement, !finite};
+}
+
+Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
+           const TrainOptions& options)
+    : teacher_(teacher),
+      student_((student.parameters = student.parameters.clone(), student)),
+      generator_(generator),
+      options_(options),
+      student_graph_(quant::fuse_activations(student.graph)),
+      batch_norm_inputs_(models::batch_norm_inputs(teacher.graph)),
+      running_(running_moments(teacher)),
+      adam_(trainable(generator.parameters()), generator.options().beta1,
+            generator.options().beta2),
+      affine_(affine_parameters(student), options.momentum),
+      weights_(student, options) {
+  for (auto weight : weights_.weights()) weight.requires_grad_(true);
+  for (auto parameter : affine_.parameters()) parameter.requires_grad_(true);
+}
+
+Step::~Step() {
+  for (auto weight : weights_.weights()) weight.requires_grad_(false);
+  for (auto parameter : affine_.parameters()) parameter.requires_grad_(false);
+}
+
+std::pair<double, double> Step::rehearse() {
+  const auto clock = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  std::pair<double, double> seconds;
+  for (int round = 0; round < 2; ++round) {  // the first pays for setting up memory and kernels
+    const double begin = clock();
+    const auto batch = generator_pass(generator::Generator::kCalibrationSteps).batch;
+    const double middle = clock();
+    student_pass(batch);
+    seconds = {middle - begin, clock() - middle};
+  }
+  return seconds;
+}
+
+void Step::calibrate() {
+  const at::NoGradGuard no_grad;
+  auto step = generator::Generator::kCalibrationSteps;
+  quant::calibrate(
+      student_, [&] { return generator_.forward(generator_.draw(options_.batch_size, step++)); });
+}
+
+NamedTensors Step::state() const {
+  NamedTensors state;
+  const auto append = [&](const std::string& prefix, const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) state.emplace_back(prefix + name, tensor);
+  };
+  for (const auto& name : student_.parameters.names()) {
+    state.emplace_back("student/" + name, student_.parameters.at(name));
+  }
+  append("generator/", generator_.parameters());
+  append("adam/", adam_.state());
+  append("affine/", affine_.state());
+  append("weights/", weights_.state());
+  return state;
+}
+
+void Step::load(const NamedTensors& saved) {
+  restore_ranges(student_, saved);
+  copy_state(state(), saved);
+}
+
+}  // namespace zsq::train

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// One iteration of the method and all the state that it changes.
+#pragma once
+#include "losses/losses.h"
+#include "train/optimizers.h"
+#include "train/trainer.h"
+#include "train/weight_steps.h"
+
+namespace zsq::train {
+
+// What a generator step hands to the student step. No tensor of it carries a gradient.
+struct Batch {
+  at::Tensor images, logits;  // logits: the teacher's
+  double loss = 0;
+  bool skipped = false;  // the gradient was not finite; nothing was changed
+};
+
+struct StudentStep {
+  double loss = 0, agreement = 0;  // share of the batch where student and teacher choose one class
+  bool skipped = false;
+};
+
+class Step {
+ public:
+  // Takes a deep copy of the student's parameters into `student`, so that nothing is shared with
+  // the teacher, and lets them require gradients until the end of its life.
+  Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
+       const TrainOptions& options);
+  ~Step();
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Steps 1 and 2 of the iteration: draw, make images, let the generator learn. `factor` multiplies
+  // all rates.
+  Batch generator_step(std::uint64_t iteration, double factor);
+  // Steps 3 and 4 on the same images.
+  StudentStep student_step(const Batch& batch, double factor);
+  // Both without changing anything, to time them: seconds of a generator and of a student step.
+  std::pair<double, double> rehearse();
+
+  void calibrate();
+
+  const WeightSteps& weight_steps() const { return weights_; }
+  // Everything that an unbroken run would carry into its next iteration, as handles.
+  NamedTensors state() const;
+  // Takes such a state back; Error(bad_input) names what does not fit.
+  void load(const NamedTensors& state);
+
+ private:
+  struct GeneratorPass {
+    Batch batch;
+    std::vector<at::Tensor> gradients;
+  };
+  struct StudentPass {
+    double loss = 0, agreement = 0;
+    std::vector<at::Tensor> weight_gradients, affine_gradients;
+  };
+  GeneratorPass generator_pass(std::uint64_t iteration) const;
+  StudentPass student_pass(const Batch& batch) const;
+
+  const models::Model& teacher_;
+  quant::Student& student_;
+  generator::Generator& generator_;
+  TrainOptions options_;
+  models::Graph student_graph_;  // fused, for execution
+  std::vector<models::NodeId> batch_norm_inputs_;
+  std::vector<losses::RunningMoments> running_;
+  Adam adam_;
+  Nesterov affine_;
+  WeightSteps weights_;
+};
+
+}  // namespace zsq::train

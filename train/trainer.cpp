@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/error.h"
+#include "train/checkpoint.h"
+#include "train/schedule.h"
+#include "train/step.h"
+
+namespace zsq::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// A mean over about the last twenty values, for display.
+class RunningMean {
+ public:
+  void add(double value) {
+    weight_ = kDecay * weight_ + 1;
+    sum_ = kDecay * sum_ + value;
+  }
+  double value() const { return weight_ > 0 ? sum_ / weight_ : 0; }
+
+ private:
+  static constexpr double kDecay = 0.95;
+  double weight_ = 0, sum_ = 0;
+};
+
+class Run {
+ public:
+  Run(const TrainJob& job, Observer& observer)
+      : job_(job),
+        options_(job.options),
+        observer_(observer),
+        step_(job.teacher, job.student, job.generator, job.options),
+        pace_(job.options, job.time_budget) {}
+
+  TrainReport operator()() {
+    if (job_.resume) resume();
+    if (job_.time_budget > 0) plan();
+    while (tally_.iterations < total()) {
+      stop_if_asked();
+      const bool warm = tally_.iterations < warmup_iterations(options_, total());
+      if (!warm && !tally_.calibrated) calibrate();
+      warm ? warm_up() : fine_tune();
+      if (job_.checkpoint_every > 0 && tally_.iterations % job_.checkpoint_every == 0) save_state();
+    }
+    if (!tally_.calibrated) calibrate();
+    quant::refresh_weight_grids(job_.student);
+    return report();
+  }
+
+ private:
+  double elapsed() const { return resumed_seconds_ + seconds_since(begin_); }
+  std::int64_t total() const { return pace_.total(tally_.iterations, elapsed()); }
+
+  // Position in the schedule; never moves back when a time budget plans anew.
+  double share() {
+    share_ = std::max(share_, static_cast<double>(tally_.iterations) /
+                                  static_cast<double>(std::max<std::int64_t>(total(), 1)));
+    return share_;
+  }
+
+  void plan() {
+    const auto [warmup, student] = step_.rehearse();
+    pace_.warmup_took(warmup);
+    pace_.finetune_took(warmup + student);
+    if (tally_.calibrated) return;
+    const auto batches =
+        std::ceil(static_cast<double>(job_.student.options.activations.calibration_images) /
+                  static_cast<double>(options_.batch_size));
+    pace_.reserve(batches * warmup);
+  }
+
+  void warm_up() {
+    const auto begin = Clock::now();
+    const auto batch = step_.generator_step(static_cast<std::uint64_t>(tally_.iterations),
+                                            rate_factor(options_, share()));
+    pace_.warmup_took(seconds_since(begin));
+    tally_.warmup_seconds += seconds_since(begin);
+    finish("warm-up", batch, nullptr);
+  }
+
+  void fine_tune() {
+    const auto begin = Clock::now();
+    const double factor = rate_factor(options_, share());
+    const auto batch = step_.generator_step(static_cast<std::uint64_t>(tally_.iterations), factor);
+    const auto student = step_.student_step(batch, factor);
+    pace_.finetune_took(seconds_since(begin));
+    finish("fine-tune", batch, &student);
+  }
+
+  void calibrate() {
+    const auto begin = Clock::now();
+    observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
+    step_.calibrate();
+    pace_.reserve(0);
+    tally_.calibrated = true;
+    tally_.warmup_seconds += seconds_since(begin);
+  }
+
+  void finish(const char* phase, const Batch& batch, const StudentStep* student) {
+    if (batch.skipped || (student && student->skipped)) count_skipped();
+    ++tally_.iterations;
+    const bool last = static_cast<double>(tally_.iterations) > 0.95 * static_cast<double>(total());
+    if (last && !batch.skipped) {
+      tally_.loss_generator += batch.loss;
+      ++tally_.losses_generator;
+    }
+    if (last && student && !student->skipped) {
+      tally_.loss_student += student->loss;
+      ++tally_.losses_student;
+    }
+    Progress progress{
+        phase, tally_.iterations, total(), elapsed(), {{"loss_generator", batch.loss}}};
+    if (student) {
+      agreement_.add(student->agreement);
+      progress.metrics.emplace_back("loss_student", student->loss);
+      progress.metrics.emplace_back("agreement", agreement_.value());
+    }
+    observer_.on_progress(progress);
+  }
+
+  void count_skipped() {
+    ++tally_.skipped;
+    const double limit = options_.max_skipped * static_cast<double>(total());
+    if (static_cast<double>(tally_.skipped) <= limit) return;
+    throw Error(
+        ErrorCode::numeric_failure,
+        std::to_string(tally_.skipped) + " of " + std::to_string(tally_.iterations + 1) +
+            " steps had gradients that are not finite, more than finetune.max_skipped = " +
+            std::to_string(options_.max_skipped) +
+            " of the run; lower generate.lr, finetune.lr_affine or finetune.k_max. The last "
+            "checkpoint is kept");
+  }
+
+  void stop_if_asked() {
+    if (!observer_.stop_requested()) return;
+    if (!job_.checkpoint.empty()) save_state();
+    throw Error(ErrorCode::stopped,
+                "stopped after " + std::to_string(tally_.iterations) + " of " +
+                    std::to_string(total()) + " iterations" +
+                    (job_.checkpoint.empty() ? "; nothing was saved"
+                                             : "; resume from '" + job_.checkpoint.string() + "'"));
+  }
+
+  void save_state() {
+    tally_.seconds = elapsed();
+    save(job_.checkpoint, {step_.state(), tally_, settings_of(job_)});
+  }
+
+  void resume() {
+    const auto device = job_.generator.parameters().front().second.device();
+    const auto checkpoint = load(job_.checkpoint, settings_of(job_), device);
+    step_.load(checkpoint.tensors);
+    tally_ = checkpoint.tally;
+    resumed_seconds_ = tally_.seconds;
+  }
+
+  TrainReport report() const {
+    const auto mean = [](double sum, std::int64_t count) {
+      return count > 0 ? sum / static_cast<double>(count) : 0;
+    };
+    return {.iterations = tally_.iterations,
+            .skipped = tally_.skipped,
+            .seconds = elapsed(),
+            .warmup_seconds = tally_.warmup_seconds,
+            .loss_generator = mean(tally_.loss_generator, tally_.losses_generator),
+            .loss_student = mean(tally_.loss_student, tally_.losses_student),
+            .layers = step_.weight_steps().report()};
+  }
+
+  const TrainJob& job_;
+  const TrainOptions& options_;
+  Observer& observer_;
+  Step step_;
+  Pace pace_;
+  Tally tally_;
+  RunningMean agreement_;
+  Clock::time_point begin_ = Clock::now();
+  double resumed_seconds_ = 0, share_ = 0;
+};
+
+}  // namespace
+
+TrainReport run(const TrainJob& job, Observer& observer) {
+  if (job.checkpoint.empty() && (job.resume || job.checkpoint_every > 0)) {
+    throw Error(ErrorCode::usage, "checkpoints and resuming need the path of a checkpoint");
+  }
+  return Run(job, observer)();
+}
+
+}  // namespace zsq::train
