@@ -93,8 +93,9 @@ TEST(Pth, ViewsAreMadeDense) {
   expect_same(read(tensor(floats, 6, {0, 7}, {7, 1})), make_array<float>(DType::f32, {0, 7}, {}));
   for (const auto& outside :
        {tensor(floats, 1, {2, 3}, {3, 1}), tensor(floats, 0, {2, 3}, {4, 1}),
-        tensor(floats, -1, {2}, {1}), tensor(floats, 0, {2}, {-1}), tensor(floats, 7, {}, {}),
-        tensor(floats, 0, {2}, {2'000'000'000}), tensor(floats, 0, {1'000'000}, {0})})
+        tensor(floats, -1, {2}, {1}), tensor(floats, 0, {2}, {-1}), tensor(floats, 6, {}, {}),
+        tensor(floats, 7, {}, {}), tensor(floats, 0, {2}, {2'000'000'000}),
+        tensor(floats, 0, {1'000'000}, {0})})
     expect_error([&] { read(outside); }, ErrorCode::bad_input, "outside of its storage");
 }
 
