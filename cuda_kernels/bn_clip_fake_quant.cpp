@@ -101,13 +101,13 @@ struct BnClipFakeQuant : torch::autograd::Function<BnClipFakeQuant> {
                             const at::Tensor& beta, const at::Tensor& mean,
                             const at::Tensor& variance, const at::Tensor& scale,
                             const at::Tensor& zero_point, const BnClipFakeQuantArgs& args) {
-    const at::Tensor inverse = (variance + args.eps).sqrt_().reciprocal_();
-    const at::Tensor gain = gamma * inverse;
+    const at::Tensor deviation = (variance + args.eps).sqrt_();
+    const at::Tensor gain = gamma / deviation;
     const Saved saved{dense(x),           gain,
                       beta - mean * gain, mean.contiguous(),
                       scale.contiguous(), zero_point.contiguous()};
     ctx->save_for_backward(
-        {saved.x, saved.gain, saved.offset, saved.mean, saved.scale, saved.zero_point, inverse});
+        {saved.x, saved.gain, saved.offset, saved.mean, saved.scale, saved.zero_point, deviation});
     ctx->saved_data["settings"] = std::vector<double>{
         args.lo, args.hi, static_cast<double>(args.qmin), static_cast<double>(args.qmax),
         args.surrogate == Surrogate::clipped ? 1.0 : 0.0};
@@ -126,7 +126,7 @@ struct BnClipFakeQuant : torch::autograd::Function<BnClipFakeQuant> {
     args.surrogate = settings[4] != 0 ? Surrogate::clipped : Surrogate::pass_through;
     const auto [dx, sums] = backward_raw({t[0], t[1], t[2], t[3], t[4], t[5]}, grads[0], args);
     const at::Tensor none;
-    return {dx,  (sums[1] * t[6]).to(at::kFloat), sums[0].to(at::kFloat), none, none, none, none,
+    return {dx,  (sums[1] / t[6]).to(at::kFloat), sums[0].to(at::kFloat), none, none, none, none,
             none};
   }
 };

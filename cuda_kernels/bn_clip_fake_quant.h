@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNorm (inference), clip and fake-quantization per tensor in one pass.
 //   u = (x - mean) / sqrt(variance + eps) * gamma + beta,  v = clamp(u, lo, hi),  y = fake_quant(v)
-// x [N, C, H, W] f32 (contiguous or channels_last; y keeps the layout); gamma, beta, mean, variance
-// [C]. Gradients to x, gamma and beta: dL/dv = dL/dy where the code was not clamped (surrogate
-// clipped) or everywhere (pass_through); dL/du = dL/dv where lo < u < hi, else 0. mean and variance
-// get none.
+//
+// u is computed as x * gain + offset with gain = gamma / sqrt(variance + eps) and
+// offset = beta - mean * gain. NaN stays NaN.
+// x [N, C, H, W] f32, contiguous or channels_last, and y keeps the layout; gamma, beta, mean,
+// variance [C]; scale, zero_point [].
+//
+// Gradients to x, gamma and beta, first derivatives only: dL/dv = dL/dy where the code was not
+// clamped (surrogate clipped) or everywhere (pass_through); dL/du = dL/dv where lo < u < hi, else
+// 0. mean and variance get none.
 #pragma once
 #include "cuda_kernels/fake_quant.h"
 

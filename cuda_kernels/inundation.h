@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient inundation (AIT, arXiv 2203.17008, section 4), exact and without a search.
+//
 // Nesterov step:  v <- momentum * v + g,   D = lr * (g + momentum * v).
+//
 // With scale and zero point held fixed, weight i crosses a rounding threshold iff k > r_i, where
 // r_i = d_i / |D_i| and d_i >= 0 is the distance from w_i to the next threshold in the direction
 // -D_i (infinite where D_i = 0 or the code is at the end of its range that way). Thresholds lie at
 // (q - zero_point + 1/2) * scale; a weight that lies exactly on one has the code that
-// round-half-even gives it, and d = 0 towards the other side. m = max(1, ceil(T * n)); k = max(1,
-// just past the m-th smallest r); if fewer than m ratios are finite or k > k_max, k = k_max. Each
-// move is clipped: w <- w - clamp(k * D, -c_max * scale, c_max * scale). Non-finite gradients:
-// nothing is applied and `skipped` is set.
+// round-half-even gives it, and d = 0 towards the other side.
+//
+// m = max(1, ceil(T * n)); k = max(1, just past the m-th smallest r); if fewer than m ratios are
+// finite or k > k_max, k = k_max. Each move is clipped:
+//   w <- w - clamp(k * D, -c_max * scale, c_max * scale)
+//
+// "Just past": where k < k_max and no move is clipped, at least m codes really change in float,
+// also where D is below the resolution of w. For that the m-th smallest is taken of ratios whose d
+// is longer by 3 units in the last place of the threshold, and k is 1 + 2^-20 times it.
+//
+// Where D is not finite for any weight, nothing is applied and `skipped` is set.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -27,13 +36,13 @@ struct InundationResult {
   bool skipped = false;
 };
 
-// In place on weight and velocity [C, ...] f32; gradient of the same shape; scale, zero_point [C]
-// or [].
+// In place on weight and velocity [C, ...] f32, both dense and in one memory format; gradient of
+// the same shape; scale, zero_point [C] or [].
 InundationResult inundate_(at::Tensor& weight, at::Tensor& velocity, const at::Tensor& gradient,
                            const at::Tensor& scale, const at::Tensor& zero_point,
                            const InundationArgs& args);
 
-// The ratios r, f32, same shape as weight, for step D = `step` (of the same shape).
+// The ratios r, never NaN: f32, shape and memory format of weight, for step D = `step`.
 at::Tensor crossing_ratios(const at::Tensor& weight, const at::Tensor& step,
                            const at::Tensor& scale, const at::Tensor& zero_point, std::int64_t qmin,
                            std::int64_t qmax);

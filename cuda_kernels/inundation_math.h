@@ -38,7 +38,7 @@ ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, float scale, float zer
   const float distance = (gap > 0 ? gap : 0.0f) + past * fabsf(threshold);
   const float room = step > 0 ? code - range.min : range.max - code;
   const float ratio = distance / fabsf(step);
-  return (room > 0) & (ratio >= 0) ? ratio : std::numeric_limits<float>::infinity();
+  return (room > 0) & (ratio >= 0) ? ratio : kInfinity;
 }
 
 // k, from the m-th smallest ratio.

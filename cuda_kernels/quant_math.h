@@ -15,6 +15,10 @@
 
 namespace zsq::cuda_kernels {
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kSmallestNormal = std::numeric_limits<float>::min();
+
 struct CodeRange {
   float min, max;
 };
@@ -57,10 +61,9 @@ ZSQ_HOST_DEVICE ScaleZero grid_of_range(float lo, float hi, CodeRange range, boo
   }
   const bool finite = (lo - lo == 0) & (hi - hi == 0);
   if (!finite) {
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    return {nan, nan};
+    return {kNan, kNan};
   }
-  if (scale < std::numeric_limits<float>::min()) scale = 1.0f;  // zero width, or denormal
+  if (scale < kSmallestNormal) scale = 1.0f;  // zero width, or denormal
   const float zero_point =
       symmetric ? 0.0f : clamp(range.min - rintf(lo / scale), range.min, range.max);
   return {scale, zero_point};

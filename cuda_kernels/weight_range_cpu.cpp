@@ -32,8 +32,8 @@ ZSQ_VECTORIZED void run_min_max(const float* x, std::int64_t n, float* lo_out, f
     hi[0] = hi[j] > hi[0] ? hi[j] : hi[0];
     nan[0] |= nan[j];
   }
-  *lo_out = nan[0] ? std::numeric_limits<float>::quiet_NaN() : lo[0];
-  *hi_out = nan[0] ? std::numeric_limits<float>::quiet_NaN() : hi[0];
+  *lo_out = nan[0] ? kNan : lo[0];
+  *hi_out = nan[0] ? kNan : hi[0];
 }
 
 }  // namespace

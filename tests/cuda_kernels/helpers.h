@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,6 +12,15 @@ namespace zsq::test {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Every test draws the same numbers on every run and in every order.
+class SeedEachTest : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { at::manual_seed(1); }
+};
+inline const bool seeds_each_test = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new SeedEachTest);
+  return true;
+}();
 
 inline at::Tensor random(at::IntArrayRef shape, double spread = 1) {
   return at::randn(shape) * spread;

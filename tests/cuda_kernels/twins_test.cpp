@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA twin of every op against its CPU twin. Needs a GPU.
+#include <functional>
+
+#include "cuda_kernels/bn_clip_fake_quant.h"
+#include "cuda_kernels/channel_moments.h"
+#include "cuda_kernels/device.h"
+#include "cuda_kernels/fake_quant.h"
+#include "cuda_kernels/inundation.h"
+#include "cuda_kernels/kl_divergence.h"
+#include "cuda_kernels/weight_range.h"
+#include "tests/cuda_kernels/helpers.h"
+
+namespace zsq::cuda_kernels {
+namespace {
+
+using namespace zsq::test;
+
+class Twins : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!cuda_available(&why)) GTEST_SKIP() << why;
+    load_cuda();
+  }
+};
+
+at::Tensor on_gpu(const at::Tensor& t) { return leaf(t.to(at::kCUDA)); }
+
+// Shapes that reach the tails of every loop, in both memory formats.
+std::vector<at::Tensor> activations() {
+  std::vector<at::Tensor> all;
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{1, 1, 1, 1},
+                                                                  {2, 3, 5, 7},
+                                                                  {3, 40, 1, 1},
+                                                                  {2, 17, 33, 31},
+                                                                  {4, 512, 7, 7},
+                                                                  {9, 64, 56, 56}}) {
+    const at::Tensor x = random(shape, 3);
+    all.push_back(x);
+    all.push_back(x.contiguous(at::MemoryFormat::ChannelsLast));
+  }
+  return all;
+}
+
+// f(tensors) on both devices: equal bits.
+using Op = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+void expect_same_bits(const Op& f, const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> moved;
+  for (const at::Tensor& t : inputs) moved.push_back(t.to(at::kCUDA));
+  const at::Tensor here = f(inputs), there = f(moved);
+  EXPECT_EQ(here.strides(), there.strides());
+  EXPECT_TRUE(same_bits(here, there.cpu())) << inputs[0].sizes();
+}
+
+TEST_F(Twins, FakeQuant) {
+  for (const at::Tensor& x : activations()) {
+    const at::Tensor special =
+        values({kInf, -kInf, kNan, -0.0f, 0.05f, 0.15f, 0.25f, 1e38f, 1e-42f});
+    const std::int64_t c = x.size(0);
+    for (const bool per_channel : {false, true}) {
+      const at::Tensor scale = per_channel ? at::rand({c}) + 0.05 : at::scalar_tensor(0.1f);
+      const at::Tensor zero = at::zeros_like(scale) + 1;
+      for (const at::Tensor& input : {x, per_channel ? x : special}) {
+        expect_same_bits(
+            [](const auto& t) { return fake_quant(t[0], t[1], t[2], -8, 7, Surrogate::clipped); },
+            {input, scale, zero});
+        expect_same_bits(
+            [](const auto& t) {
+              const at::Tensor leaf_x = leaf(t[0]);
+              const at::Tensor y = fake_quant(leaf_x, t[1], t[2], -8, 7, Surrogate::clipped);
+              return gradient(y, leaf_x, t[0]);
+            },
+            {input, scale, zero});
+      }
+      expect_same_bits(
+          [](const auto& t) { return quantize(t[0], t[1], t[2], -8, 7).to(at::kFloat); },
+          {x, scale, zero});
+    }
+  }
+  const at::Tensor one = at::ones({}, at::kCUDA);
+  expect_error([&] { quantize(one * kNan, one, one, 0, 7); }, "NaN", ErrorCode::numeric_failure);
+}
+
+TEST_F(Twins, WeightRange) {
+  for (const auto& shape :
+       std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 70}, {1, 3000000}, {9000, 9}}) {
+    at::Tensor x = random(shape);
+    if (shape[0] == 3) {
+      x[1][69] = kNan;
+      x[2][5] = -kInf;
+    }
+    expect_same_bits([](const auto& t) { return channel_min_max(t[0]).first; }, {x});
+    expect_same_bits([](const auto& t) { return channel_min_max(t[0]).second; }, {x});
+    for (const bool symmetric : {false, true}) {
+      const at::Tensor lo = x.flatten(), hi = lo + 1;
+      const auto grid = [=](const auto& t) {
+        return grid_from_range(t[0], t[1], -8, 7, symmetric);
+      };
+      expect_same_bits([&](const auto& t) { return grid(t).scale; }, {lo, hi});
+      expect_same_bits([&](const auto& t) { return grid(t).zero_point; }, {lo, hi});
+    }
+  }
+}
+
+TEST_F(Twins, BnClipFakeQuant) {
+  for (const at::Tensor& x : activations()) {
+    for (const Surrogate surrogate : {Surrogate::clipped, Surrogate::pass_through}) {
+      const std::int64_t c = x.size(1);
+      const BnClipFakeQuantArgs args{
+          .lo = 0, .hi = 6, .qmin = 0, .qmax = 15, .surrogate = surrogate};
+      const at::Tensor gamma = random({c}), beta = random({c}), mean = random({c});
+      const at::Tensor variance = at::rand({c}) + 0.1, dy = random(x.sizes());
+      const at::Tensor scale = at::scalar_tensor(0.3f), zero = at::scalar_tensor(0.0f);
+      std::vector<at::Tensor> y, dx, dgamma, dbeta;
+      for (const auto& device : {at::kCPU, at::kCUDA}) {
+        const auto to = [&](const at::Tensor& t) { return leaf(t.to(device)); };
+        const at::Tensor input = to(x), g = to(gamma), b = to(beta);
+        y.push_back(
+            bn_clip_fake_quant(input, g, b, to(mean), to(variance), to(scale), to(zero), args));
+        y.back().backward(dy.to(device));
+        dx.push_back(input.grad().cpu());
+        dgamma.push_back(g.grad().cpu());
+        dbeta.push_back(b.grad().cpu());
+      }
+      EXPECT_TRUE(same_bits(y[0], y[1].cpu())) << x.sizes();
+      EXPECT_TRUE(same_bits(dx[0], dx[1]));
+      EXPECT_TRUE(at::allclose(dgamma[0], dgamma[1], 1e-5, 1e-5));
+      EXPECT_TRUE(at::allclose(dbeta[0], dbeta[1], 1e-5, 1e-5));
+    }
+  }
+}
+
+TEST_F(Twins, ChannelMoments) {
+  for (const at::Tensor& x : activations()) {
+    const at::Tensor here = leaf(x + 5), there = on_gpu(x + 5);
+    const auto [mean, variance] = channel_moments(here);
+    const auto [mean_gpu, variance_gpu] = channel_moments(there);
+    EXPECT_TRUE(at::allclose(mean, mean_gpu.cpu(), 1e-6, 1e-6)) << x.sizes();
+    EXPECT_TRUE(at::allclose(variance, variance_gpu.cpu(), 1e-5, 1e-6)) << x.sizes();
+    const at::Tensor weight = random({x.size(1)});
+    (weight * (mean + variance)).sum().backward();
+    (weight.to(at::kCUDA) * (mean_gpu + variance_gpu)).sum().backward();
+    EXPECT_TRUE(at::allclose(here.grad(), there.grad().cpu(), 1e-5, 1e-7));
+  }
+}
+
+TEST_F(Twins, KlDivergence) {
+  for (const std::int64_t classes : {1, 10, 1000}) {
+    const at::Tensor teacher = random({37, classes}, 5),
+                     student = teacher + random({37, classes}, 0.1);
+    const at::Tensor here = leaf(student), there = on_gpu(student);
+    const at::Tensor loss = kl_divergence(here, teacher, 20, 37);
+    const at::Tensor loss_gpu = kl_divergence(there, teacher.to(at::kCUDA), 20, 37);
+    EXPECT_TRUE(at::allclose(loss, loss_gpu.cpu(), 1e-6, 1e-12));
+    loss.backward();
+    loss_gpu.backward();
+    EXPECT_TRUE(at::allclose(here.grad(), there.grad().cpu(), 1e-5, 1e-10));
+  }
+}
+
+TEST_F(Twins, Inundation) {
+  for (const auto& shape :
+       std::vector<std::vector<std::int64_t>>{{1, 1}, {6, 4, 3, 3}, {512, 512, 3, 3}}) {
+    for (const double rate : {1e-4, 0.02, 1.0}) {
+      const at::Tensor w = random(shape, 0.1), v = random(shape, 1e-4), g = random(shape, 1e-4);
+      const auto [lo, hi] = channel_min_max(w);
+      const Grid grid = grid_from_range(lo, hi, -8, 7, false);
+      const InundationArgs args{.crossing_rate = rate, .qmin = -8, .qmax = 7};
+      at::Tensor w_gpu = w.to(at::kCUDA), v_gpu = v.to(at::kCUDA), w_cpu = w.clone(),
+                 v_cpu = v.clone();
+      const at::Tensor scale = grid.scale.to(at::kCUDA), zero = grid.zero_point.to(at::kCUDA);
+      EXPECT_TRUE(same_bits(crossing_ratios(w, g, grid.scale, grid.zero_point, -8, 7),
+                            crossing_ratios(w_gpu, g.to(at::kCUDA), scale, zero, -8, 7).cpu()));
+      const InundationResult here = inundate_(w_cpu, v_cpu, g, grid.scale, grid.zero_point, args);
+      const InundationResult there = inundate_(w_gpu, v_gpu, g.to(at::kCUDA), scale, zero, args);
+      EXPECT_EQ(here.k, there.k);
+      EXPECT_EQ(here.crossings, there.crossings);
+      EXPECT_TRUE(same_bits(w_cpu, w_gpu.cpu()));
+      EXPECT_TRUE(same_bits(v_cpu, v_gpu.cpu()));
+      const at::Tensor bad = at::full(shape, kNan, at::kCUDA);
+      EXPECT_TRUE(inundate_(w_gpu, v_gpu, bad, scale, zero, args).skipped);
+      EXPECT_TRUE(same_bits(w_cpu, w_gpu.cpu()));
+      EXPECT_TRUE(same_bits(v_cpu, v_gpu.cpu()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zsq::cuda_kernels
