@@ -6,6 +6,7 @@
 
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "pipeline/scheme.h"
 
 namespace zsq::cli {
 namespace {
@@ -19,8 +20,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape, std::size_t first
 
 std::string bits_text(const InspectLayer& layer) {
   if (layer.weight_bits == 0) return "";
-  return "W" + std::to_string(layer.weight_bits) +
-         (layer.activation_bits ? "A" + std::to_string(layer.activation_bits) : " (float input)");
+  if (layer.activation_bits > 0) return Scheme{layer.weight_bits, layer.activation_bits}.name();
+  return std::to_string(layer.weight_bits) + "-bit weights, float input";
 }
 
 void print_report(const InspectReport& r) {

@@ -1,1 +1,55 @@
-# cmake --install: headers under include/zsq, static libraries, the program, and zsqConfig.cmake.
+# cmake --install: headers under include/zsq, static libraries, the program, and zsqConfig.cmake, so
+# that another project says find_package(zsq) and links zsq::pipeline.
+if(NOT TARGET zsq)
+  return()
+endif()
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY ZSQ_LIBRARIES)
+foreach(library IN LISTS libraries)
+  string(REGEX REPLACE "^zsq_" "" name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+install(TARGETS ${libraries} EXPORT zsqTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(zsq PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS zsq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# The public headers and what they include; none needs a torch header.
+foreach(
+  header
+  core/error.h
+  core/observer.h
+  core/settings.h
+  eval/options.h
+  generator/options.h
+  pipeline/evaluate.h
+  pipeline/inspect.h
+  pipeline/quantize.h
+  pipeline/run.h
+  pipeline/scheme.h
+  pipeline/version.h
+  quant/options.h
+  recipes/options.h
+  recipes/recipe.h
+  train/options.h)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zsq/${folder})
+endforeach()
+install(
+  DIRECTORY recipes/
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsq/recipes
+  FILES_MATCHING
+  PATTERN "*.yaml")
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zsq)
+configure_package_config_file(cmake/zsqConfig.cmake.in ${PROJECT_BINARY_DIR}/zsqConfig.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zsqConfig.cmake ${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
+              cmake/FindLibtorch.cmake DESTINATION ${package_folder})
+install(
+  EXPORT zsqTargets
+  NAMESPACE zsq::
+  DESTINATION ${package_folder})

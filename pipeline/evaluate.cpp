@@ -2,7 +2,6 @@
 #include "pipeline/evaluate.h"
 
 #include "eval/evaluate.h"
-#include "models/execute.h"
 #include "pipeline/boundary.h"
 #include "pipeline/json.h"
 #include "pipeline/session.h"
@@ -17,11 +16,11 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
   pipeline::start_process(options.process);
   const eval::Preset& preset = pipeline::require_preset(options.data.preset);
-  const models::Model model = pipeline::load_any(model_path, options.model);
+  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   const auto source = eval::open_data(options.data.eval_data, preset);
   pipeline::require_input_shape(model, source->load(0, 1).images, options.data.eval_data);
   const auto logits = [&](const at::Tensor& images) {
-    return models::execute(model.graph, model.parameters, images);
+    return pipeline::infer(model.graph, model.parameters, images);
   };
   const eval::Result result = eval::evaluate(logits, *source, options.data, observer);
   return {model_path.string(), options.data.eval_data, preset.name, result.images, result.top1,

@@ -51,7 +51,7 @@ void add_student_bits(const models::Model& model, QuantOptions options, InspectR
 }
 
 InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& recipe) {
-  const models::Model model = pipeline::load_any(path, recipe.model);
+  const models::Model model = pipeline::load_any(path, recipe.model, Device::cpu);
   InspectReport report;
   report.model = path.string();
   report.format = model.format;

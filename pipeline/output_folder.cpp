@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/output_folder.h"
 
-#include <sstream>
 #include <system_error>
 
 #include "core/error.h"
@@ -20,18 +19,6 @@ void create_folder(const fs::path& path) {
                 "cannot create the output folder '" + path.string() +
                     "': " + (error ? error.message() : "a file with this name is in the way") +
                     "; choose another with --output_path");
-}
-
-std::string first_difference(const std::string& before, const std::string& now) {
-  std::istringstream old_lines(before), new_lines(now);
-  std::string a, b;
-  while (true) {
-    const bool more_a = static_cast<bool>(std::getline(old_lines, a));
-    const bool more_b = static_cast<bool>(std::getline(new_lines, b));
-    if (!more_a) a = "(nothing)";
-    if (!more_b) b = "(nothing)";
-    if (a != b || (!more_a && !more_b)) return "it was made with '" + a + "', now '" + b + "'";
-  }
 }
 
 }  // namespace
@@ -53,10 +40,9 @@ void OutputFolder::open_checkpoint(const std::string& identity, bool resume) con
     const auto bytes = formats::read_file(record);
     const std::string before(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (before != identity)
-      throw Error(ErrorCode::usage,
-                  "the checkpoint in '" + path_.string() +
-                      "' belongs to another run: " + first_difference(before, identity) +
-                      "; use the same model and recipe, or run without --resume");
+      throw Error(ErrorCode::usage, "the checkpoint in '" + path_.string() + "' belongs to " +
+                                        before + ", this run is of " + identity +
+                                        "; use the same, or run without --resume");
     return;
   }
   remove_checkpoint();

@@ -15,9 +15,9 @@ class OutputFolder {
   std::filesystem::path file(const std::string& name) const { return path_ / name; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "state.safetensors"; }
 
-  // Starts or goes on with a checkpoint that belongs to `identity` (the text of everything that
-  // determines the result). To resume, there must be one with the same identity: Error(usage) names
-  // the first line that differs. Otherwise what was there is removed.
+  // Starts or goes on with a checkpoint of `identity` (one line: the model and how it is fed; the
+  // settings are checked by train/). To resume, there must be one of the same identity, else
+  // Error(usage). Otherwise what was there is removed.
   void open_checkpoint(const std::string& identity, bool resume) const;
   void remove_checkpoint() const;
 

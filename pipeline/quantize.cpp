@@ -45,19 +45,6 @@ Recipe resolve(const QuantizeOptions& options) {
   return recipe;
 }
 
-// Everything that determines the model files, as text.
-std::string identity_of(Recipe recipe, const std::string& source_sha256) {
-  ProcessOptions process;
-  process.seed = recipe.process.seed;
-  process.device = recipe.process.device;
-  process.time_budget = recipe.process.time_budget;
-  recipe.process = process;
-  DataOptions data;
-  data.preset = recipe.data.preset;
-  recipe.data = data;
-  return "model sha256: " + source_sha256 + "\n" + to_yaml(recipe);
-}
-
 std::string weights_in_words(const WeightOptions& w) {
   return std::string(w.per_channel ? "per_channel" : "per_tensor") +
          (w.symmetric ? " symmetric " : " asymmetric ") + std::string(enum_name(w.range)) +
@@ -120,14 +107,15 @@ class Job {
     pipeline::start_process(recipe_.process);
     say("loading " + model.string());
     const std::string sha256 = formats::sha256_of_file(model);
-    teacher_ = pipeline::load_float(model, recipe_.model);
+    teacher_ = pipeline::load_float(model, recipe_.model, recipe_.process.device);
     models::require_batch_norm(teacher_);
     if (!recipe_.data.eval_data.empty()) {
       images_ = eval::open_data(recipe_.data.eval_data, eval::preset(recipe_.data.preset));
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
     }
     report_ = describe_run(model, recipe_, sha256);
-    output_.open_checkpoint(identity_of(recipe_, sha256), options.resume);
+    output_.open_checkpoint("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
+                            options.resume);
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
   }
 
@@ -181,7 +169,9 @@ class Job {
   }
 
   // Nothing in these files depends on the clock or on an evaluation.
-  void export_files(const quant::Student& student) {
+  void export_files(const quant::Student& trained) {
+    quant::Student student{trained.graph, trained.parameters.clone(), trained.options};
+    pipeline::move_to(student.parameters, Device::cpu);
     const exporters::Metadata metadata{{"tool", "zsq " + report_.tool_version},
                                        {"scheme", report_.scheme},
                                        {"mode", report_.mode},
@@ -213,7 +203,7 @@ class Job {
                    const std::string& who) {
     say("evaluating the " + who + " on " + recipe_.data.eval_data);
     const eval::Result result = eval::evaluate(
-        [&](const at::Tensor& images) { return models::execute(graph, parameters, images); },
+        [&](const at::Tensor& images) { return pipeline::infer(graph, parameters, images); },
         *images_, recipe_.data, observer_);
     return {result.top1, result.top5, result.images};
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/run.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/max.h>
 #include <ATen/ops/softmax.h>
@@ -13,7 +12,6 @@
 
 #include "eval/evaluate.h"
 #include "formats/npy.h"
-#include "models/execute.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/json.h"
@@ -45,16 +43,15 @@ at::Tensor required_array(const formats::NamedArrays& arrays, const char* name,
 std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_path,
                                           const std::vector<std::filesystem::path>& images,
                                           const RunOptions& options) {
-  const c10::NoGradGuard no_grad;
   pipeline::start_process(options.process);
   const eval::Preset& preset = pipeline::require_preset(options.preset);
   const auto names = read_names(options.classes);
-  const models::Model model = pipeline::load_any(model_path, options.model);
+  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   std::vector<ImageClasses> results;
   for (const auto& path : images) {
     const at::Tensor image = eval::load_image(path, preset);
     pipeline::require_input_shape(model, image, "preset " + preset.name);
-    const at::Tensor logits = models::execute(model.graph, model.parameters, image);
+    const at::Tensor logits = pipeline::infer(model.graph, model.parameters, image);
     const auto [scores, indices] =
         at::topk(at::softmax(logits[0], 0), std::min<std::int64_t>(options.top, logits.size(1)));
     ImageClasses result{path, {}};
@@ -72,14 +69,13 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
 CompareReport compare_inside(const std::filesystem::path& model_path,
                              const std::filesystem::path& npz, const RunOptions& options,
                              double tolerance) {
-  const c10::NoGradGuard no_grad;
   pipeline::start_process(options.process);
   const auto arrays = formats::read_npz(npz);
   const at::Tensor input = required_array(arrays, "input", npz);
   const at::Tensor expected = required_array(arrays, "output", npz);
-  const models::Model model = pipeline::load_any(model_path, options.model);
+  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   pipeline::require_input_shape(model, input, "'" + npz.string() + "'");
-  const at::Tensor output = models::execute(model.graph, model.parameters, input);
+  const at::Tensor output = pipeline::infer(model.graph, model.parameters, input);
   if (output.sizes() != expected.sizes())
     throw Error(ErrorCode::bad_input, "'" + npz.string() + "': the array 'output' has " +
                                           std::to_string(expected.numel()) +

@@ -21,7 +21,8 @@ Scheme Scheme::parse(std::string_view text) {
 }
 
 std::string Scheme::name() const {
-  return "W" + std::to_string(weight_bits) + "A" + std::to_string(activation_bits);
+  return std::string("W").append(std::to_string(weight_bits)) + "A" +
+         std::to_string(activation_bits);
 }
 
 }  // namespace zsq

@@ -2,10 +2,14 @@
 #include "pipeline/session.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "core/error.h"
+#include "cuda_kernels/device.h"
+#include "models/execute.h"
 #include "models/load.h"
 #include "quant/qdq_chain.h"
 
@@ -13,27 +17,44 @@ namespace zsq::pipeline {
 
 void start_process(const ProcessOptions& options) {
   if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
-  if (options.device == Device::cuda)
-    throw Error(
-        ErrorCode::usage,
-        "device cuda was asked for, but runs on a GPU are not supported yet; use --device cpu");
+  if (options.device == Device::cuda) cuda_kernels::load_cuda();
 }
 
-models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings) {
-  return models::load(path, {.arch = settings.arch, .image_size = settings.image_size});
+void move_to(models::ParameterStore& parameters, Device device) {
+  const at::Device target(device == Device::cuda ? at::kCUDA : at::kCPU);
+  for (const std::string& name : parameters.names())
+    parameters.set(name, parameters.at(name).detach().to(target));
 }
 
-models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings) {
+models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings,
+                         Device device) {
+  models::Model model =
+      models::load(path, {.arch = settings.arch, .image_size = settings.image_size});
+  move_to(model.parameters, device);
+  return model;
+}
+
+models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
+                       Device device) {
   const bool is_run = std::filesystem::is_directory(path);
   if (is_run && !std::filesystem::exists(path / "model.onnx"))
     throw Error(ErrorCode::bad_input,
                 "'" + path.string() +
                     "' is a folder without model.onnx; expected a model file or "
                     "the output folder of `zsq quantize`");
-  return models::load(is_run ? path / "model.onnx" : path,
-                      {.arch = settings.arch,
-                       .image_size = settings.image_size,
-                       .make_quantize_chain = quant::quantize_chain_factory()});
+  models::Model model = models::load(is_run ? path / "model.onnx" : path,
+                                     {.arch = settings.arch,
+                                      .image_size = settings.image_size,
+                                      .make_quantize_chain = quant::quantize_chain_factory()});
+  move_to(model.parameters, device);
+  return model;
+}
+
+at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
+                 const at::Tensor& images) {
+  const c10::NoGradGuard no_grad;
+  const at::Device device = parameters.at(parameters.names().front()).device();
+  return models::execute(graph, parameters, images.to(device)).to(at::kCPU);
 }
 
 const eval::Preset& require_preset(const std::string& name) {
@@ -48,10 +69,10 @@ void require_input_shape(const models::Model& model, const at::Tensor& input,
                          const std::string& what) {
   const auto& shape = model.graph.input_shape;
   if (input.dim() == 4 && std::equal(shape.begin(), shape.end(), input.sizes().begin() + 1)) return;
-  std::string found, expected;
-  for (const auto n : input.sizes()) found += (found.empty() ? "" : "x") + std::to_string(n);
-  for (const auto n : shape) expected += "x" + std::to_string(n);
-  throw Error(ErrorCode::usage, what + " gives " + found + ", but the model takes N" + expected);
+  std::ostringstream message;
+  message << what << " gives images of shape " << input.sizes() << ", but the model takes [N, "
+          << shape[0] << ", " << shape[1] << ", " << shape[2] << "]";
+  throw Error(ErrorCode::usage, message.str());
 }
 
 }  // namespace zsq::pipeline

@@ -9,14 +9,23 @@
 
 namespace zsq::pipeline {
 
-// Applies threads to the process; Error(usage) where this build or machine lacks the device.
+// Applies threads to the process and loads what the device needs; Error(usage) where this build or
+// machine lacks it.
 void start_process(const ProcessOptions& options);
 
+void move_to(models::ParameterStore& parameters, Device device);
+
 // A float model.
-models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings);
+models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings,
+                         Device device);
 
 // A float model, or one that this engine exported: a file, or the output folder of a run.
-models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings);
+models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
+                       Device device);
+
+// Logits of images, which are taken from and brought back to the CPU. No gradients.
+at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
+                 const at::Tensor& images);
 
 // Error(usage) lists the known presets where none was named.
 const eval::Preset& require_preset(const std::string& name);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/output_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+
+namespace zsq::pipeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+
+  fs::path path_ = fs::temp_directory_path() /
+                   ("zsq_output_folder_" +
+                    std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(OutputFolderTest, IsCreatedWithItsParentsAndLeftEmpty) {
+  const OutputFolder folder(path_ / "a" / "b");
+  EXPECT_TRUE(fs::is_empty(path_ / "a" / "b"));
+}
+
+TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
+  std::ofstream(path_ / "file") << "x";
+  for (const fs::path& bad : {path_ / "file", path_ / "file" / "below"}) {
+    const std::string message = message_of([&] { OutputFolder{bad}; });
+    EXPECT_NE(message.find(bad.string()), std::string::npos) << message;
+    EXPECT_NE(message.find("cannot create the output folder"), std::string::npos) << message;
+  }
+}
+
+TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
+  const OutputFolder folder(path_);
+  EXPECT_NE(message_of([&] { folder.open_checkpoint("model a", true); }).find("nothing to resume"),
+            std::string::npos);
+  folder.open_checkpoint("model a", false);
+  std::ofstream(folder.checkpoint()) << "state";
+  EXPECT_EQ(message_of([&] { folder.open_checkpoint("model a", true); }), "no error");
+  const std::string message = message_of([&] { folder.open_checkpoint("model b", true); });
+  EXPECT_NE(message.find("belongs to model a, this run is of model b"), std::string::npos)
+      << message;
+}
+
+TEST_F(OutputFolderTest, ANewRunDropsTheOldState) {
+  const OutputFolder folder(path_);
+  folder.open_checkpoint("a", false);
+  std::ofstream(folder.checkpoint()) << "state";
+  folder.open_checkpoint("a", false);
+  EXPECT_FALSE(fs::exists(folder.checkpoint()));
+}
+
+}  // namespace
+}  // namespace zsq::pipeline
