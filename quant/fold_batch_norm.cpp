@@ -5,6 +5,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <limits>
+
 namespace zsq::quant {
 namespace {
 
@@ -43,7 +45,8 @@ double input_scale(const Student& student, models::NodeId layer) {
 void enlarge_tiny_scales(Codes& codes, double input_scale) {
   const auto zero_point = codes.zero_point.unsqueeze(1);
   const auto steps = codes.q.sub(zero_point);
-  const auto dead = steps.eq(0).all(1).logical_or(codes.scale.eq(0));
+  const auto dead =
+      steps.eq(0).all(1).logical_or(codes.scale.lt(std::numeric_limits<float>::min()));
   const auto live = codes.scale.masked_select(dead.logical_not());
   auto scale = codes.scale.masked_fill(dead, live.numel() ? live.max().item<double>() : 1.0);
   if (input_scale > 0)

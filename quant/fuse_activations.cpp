@@ -28,12 +28,12 @@ class BnClipFakeQuant : public models::CustomOp {
   at::Tensor forward(const std::vector<at::Tensor>& inputs,
                      const ParameterStore& parameters) const override {
     const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
-    const auto &x = inputs[0], gamma = param("gamma"), beta = param("beta"), mean = param("mean"),
-               variance = param("variance");
+    const at::Tensor x = inputs[0], gamma = param("gamma"), beta = param("beta"),
+                     mean = param("mean"), variance = param("variance");
     // The kernel is for images and needs a scale.
     if (x.dim() != 4 || !parameters.contains(quantizer_->scale_name())) {
-      auto y = at::batch_norm(x, gamma, beta, mean, variance, /*training=*/false, /*momentum=*/0.0,
-                              eps_, /*cudnn_enabled=*/true);
+      const auto y = at::batch_norm(x, gamma, beta, mean, variance, /*training=*/false,
+                                    /*momentum=*/0.0, eps_, /*cudnn_enabled=*/true);
       return quantizer_->forward({at::clamp(y, clip_.lo, clip_.hi)}, parameters);
     }
     const auto& spec = quantizer_->spec();

@@ -24,7 +24,8 @@ class RangeObserver {
   virtual std::pair<double, double> range() const = 0;  // lo <= 0 <= hi is not required
 };
 // ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse (histogram
-// search).
+// search for the smallest squared error over r * (min, max), then over either end alone, r in {1,
+// ..., 0.01}). A range that is not finite tells of such a value among those seen.
 std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec);
 

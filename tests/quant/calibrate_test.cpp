@@ -2,6 +2,8 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "models/execute.h"
 #include "quant/ranges.h"
@@ -17,11 +19,15 @@ QuantOptions options_for(ActivationRange range) {
   return options;
 }
 
-// Batches of four images; counts how many were asked for.
+// Batches of four images, the last of which is far brighter; counts how many were asked for.
 struct Batches {
   int asked = 0;
   std::function<at::Tensor()> next() {
-    return [this] { return test::normal({4, 3, 12, 12}, 100 + asked++); };
+    return [this] {
+      auto images = test::normal({4, 3, 12, 12}, 100 + asked);
+      images[3].mul_(std::pow(10, asked++));
+      return images;
+    };
   }
 };
 

@@ -55,6 +55,25 @@ INSTANTIATE_TEST_SUITE_P(All, Importable,
                            return name.substr(0, name.find('.'));
                          });
 
+// 130 channels of this network have variance 0, most of them with almost no weights.
+TEST(Networks, DeadChannelsFitAnInt32Bias) {
+  const auto path = test::shared_path("models/efficientnet_lite0.onnx");
+  ZSQ_SKIP_WITHOUT(path);
+  const at::NoGradGuard no_grad;
+  QuantOptions options;
+  options.activations.range = ActivationRange::min_max;
+  options.activations.calibration_images = 1;
+  auto student = insert_quantizers(models::load(path), options);
+  calibrate(student, [&] { return noise(student.graph, 1, 1); });
+  for (const auto& site : weight_sites(student)) {
+    const auto integer = integer_weights(student, site);
+    const auto* input = activation_quantizer(student.graph[student.graph[site.layer].inputs[0]]);
+    const double step = student.parameters.at(input->scale_name()).item<double>();
+    const auto bias = integer.bias.to(at::kDouble).div(integer.scale.to(at::kDouble).mul(step));
+    EXPECT_LT(bias.abs().max().item<double>(), 1.001 * (1 << 30)) << input->scale_name();
+  }
+}
+
 // Smoke: at 8 bits a trained network decides as before.
 TEST(Networks, EightBitsDecideAlike) {
   const auto path = test::shared_path("models/resnet20_cifar10.onnx");

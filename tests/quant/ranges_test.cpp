@@ -142,21 +142,25 @@ std::vector<at::Tensor> growing_batches() {
 
 TEST(RangeObserver, PercentileOfStoredSamples) {
   auto options = rule(ActivationRange::percentile);
-  options.percentile = 99;
   const auto spec = activation_spec(8, Mode::deploy);
   const auto batches = growing_batches();
   const auto sorted = std::get<0>(at::cat(batches).sort());
   const auto at_share = [](const at::Tensor& s, double share) {
     return s[static_cast<std::int64_t>(share * static_cast<double>(s.numel()))].item<double>();
   };
-  auto range = observe(options, spec, batches);
   const double bin = (sorted.max().item<double>() - sorted.min().item<double>()) / 2048;
-  EXPECT_NEAR(range.first, at_share(sorted, 0.005), bin);
-  EXPECT_NEAR(range.second, at_share(sorted, 0.995), bin);
+  std::pair<double, double> range;
+  for (const double percentile : {99.0, 50.0}) {
+    options.percentile = percentile;
+    range = observe(options, spec, batches);
+    EXPECT_NEAR(range.first, at_share(sorted, 0.5 - percentile / 200), bin);
+    EXPECT_NEAR(range.second, at_share(sorted, 0.5 + percentile / 200), bin);
+  }
 
   // Where nothing is negative, all that is outside lies above.
   std::vector<at::Tensor> positive;
   for (const auto& batch : batches) positive.push_back(batch.relu());
+  options.percentile = 99;
   range = observe(options, spec, positive);
   EXPECT_EQ(range.first, 0);
   EXPECT_NEAR(range.second, at_share(std::get<0>(at::cat(positive).sort()), 0.99), bin);
