@@ -101,16 +101,18 @@ TEST_P(EndToEndAccuracy, StaysCloseToTheTeacherAndIsTheSameInEveryProgram) {
   EXPECT_GE(report.student->top1, report.teacher->top1 - loss_allowed);
   EXPECT_LT(report.quantized_bytes, report.fp32_bytes * (report.scheme == "W8A8" ? 0.35 : 0.25));
 
-  // Folding BatchNorm changes rounding only: of 1,000 images a handful may lie on the border.
-  EXPECT_NEAR(top1_of(output / "model.onnx"), report.student->top1, 0.5);
+  // The file differs from the student by int32 biases and the order of sums: a few images of 1,000.
+  const double top1 = top1_of(output / "model.onnx");
+  EXPECT_NEAR(top1, report.student->top1, 0.5);
   if (!fs::exists(fs::path(ZSQ_SOURCE_DIR) / ".deps/python/bin/python"))
     GTEST_SKIP() << "onnxruntime is not here to compare with; run scripts/install_deps.sh";
-  EXPECT_NEAR(top1_by_onnxruntime(output / "model.onnx"), report.student->top1, 0.5);
+  EXPECT_NEAR(top1_by_onnxruntime(output / "model.onnx"), top1, 0.3);
 }
 
+// Points lost with seeds 0 to 3: W8A8 at most 0.1, W4A4 1.2, W3A3 4.3, W4A4 in paper mode 1.6.
 INSTANTIATE_TEST_SUITE_P(Schemes, EndToEndAccuracy,
-                         testing::Values(Case{"W8A8", "deploy", 1}, Case{"W4A4", "deploy", 5},
-                                         Case{"W3A3", "deploy", 20}, Case{"W4A4", "paper", 10}),
+                         testing::Values(Case{"W8A8", "deploy", 1}, Case{"W4A4", "deploy", 3},
+                                         Case{"W3A3", "deploy", 8}, Case{"W4A4", "paper", 4}),
                          [](const auto& info) {
                            return std::string(info.param.scheme) + "_" + info.param.mode;
                          });
