@@ -16,21 +16,18 @@ constexpr const char* kExportLine =
     "input_names=[\"input\"], output_names=[\"logits\"], "
     "dynamic_axes={\"input\": {0: \"N\"}, \"logits\": {0: \"N\"}})";
 
-// An exporter that folds BatchNorm gives every convolution a bias, under a name of its own making;
-// a convolution that had a bias keeps it as the sibling "<layer>.bias" of "<layer>.weight".
+// An exporter that folds BatchNorm gives the convolution a bias under a name of its own making; one
+// that had a bias all along keeps it as the sibling "<layer>.bias" of "<layer>.weight".
 bool looks_folded(const Graph& graph) {
-  std::int64_t convolutions = 0, made_up = 0;
+  std::int64_t biases = 0, made_up = 0;
   for (const auto& node : graph.nodes) {
-    if (!is<Conv2d>(node)) continue;
-    ++convolutions;
     const auto weight = node.params.find("weight"), bias = node.params.find("bias");
-    if (bias == node.params.end()) return false;
-    const auto dot = bias->second.rfind(".bias");
-    const bool sibling = dot != std::string::npos && weight != node.params.end() &&
-                         weight->second == bias->second.substr(0, dot) + ".weight";
-    made_up += sibling ? 0 : 1;
+    if (!is<Conv2d>(node) || weight == node.params.end() || bias == node.params.end()) continue;
+    const auto layer = weight->second.substr(0, weight->second.rfind('.'));
+    ++biases;
+    made_up += bias->second == layer + ".bias" ? 0 : 1;
   }
-  return 2 * made_up > convolutions;
+  return 2 * made_up > biases;
 }
 
 std::string origin(const Model& model) {
@@ -61,7 +58,7 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
     verdict.kind = BatchNormVerdict::Kind::folded;
     verdict.explanation =
         origin(model) +
-        " has no BatchNorm layers: its convolutions all carry a bias with a name made up by the "
+        " has no BatchNorm layers: its convolutions carry biases with names made up by the "
         "exporter, so BatchNorm was folded into them on export, and the statistics that data-free "
         "quantization needs are gone. Export it again with BatchNorm kept:\n  " +
         kExportLine;

@@ -52,29 +52,35 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
   return build(name, state);
 }
 
+Model read(const std::filesystem::path& path, const LoadOptions& options) {
+  const auto format = detect_format(path);
+  if (format == Format::onnx) return import_onnx(formats::onnx::read(path), options);
+  Model model;
+  if (format == Format::safetensors) {
+    const auto file = formats::read_safetensors(path);
+    const auto noted = file.metadata.find("arch");
+    model =
+        build_from(file.tensors, options, noted == file.metadata.end() ? "" : noted->second, path);
+    model.format = "safetensors";
+  } else {
+    model = build_from(formats::read_pth(path), options, "", path);
+    model.format = "pth";
+  }
+  return model;
+}
+
 }  // namespace
 
 Model load(const std::filesystem::path& path, const LoadOptions& options) {
-  Model model;
-  switch (detect_format(path)) {
-    case Format::onnx:
-      model = import_onnx(formats::onnx::read(path), options);
-      break;
-    case Format::safetensors: {
-      const auto file = formats::read_safetensors(path);
-      const auto noted = file.metadata.find("arch");
-      model = build_from(file.tensors, options, noted == file.metadata.end() ? "" : noted->second,
-                         path);
-      model.format = "safetensors";
-      break;
-    }
-    case Format::pth:
-      model = build_from(formats::read_pth(path), options, "", path);
-      model.format = "pth";
-      break;
+  try {
+    auto model = read(path, options);
+    model.source_path = path.string();
+    return model;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.find(path.string()) != std::string::npos) throw;
+    throw Error(error.code(), "'" + path.string() + "': " + message);
   }
-  model.source_path = path.string();
-  return model;
 }
 
 }  // namespace zsq::models

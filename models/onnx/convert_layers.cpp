@@ -30,7 +30,9 @@ void convert_conv(Call& call) {
   const auto& weight = call.constant(1);
   if (weight.dim() != 4) call.fail("only two-dimensional convolutions are known");
   const auto window = read_window(call, x, {weight.size(2), weight.size(3)});
-  Conv2d conv{window.stride, window.pads, window.dilation, call.integer("group", 1)};
+  const auto groups = call.integer("group", 1);
+  if (groups < 1 || groups > kMaxExtent) call.fail("attribute 'group' must be positive");
+  Conv2d conv{window.stride, window.pads, window.dilation, groups};
   x = absorb_pad(call.model().graph, x, 0, conv.pads);
   emit_layer(call, conv, x, weight, call.has(2) ? call.constant(2) : at::Tensor());
 }

@@ -81,10 +81,10 @@ void convert_resize(Call& call) {
   Resize resize{{1, 1}};
   const auto scales = resize_scales(call, call.shape(x));
   for (std::size_t i = 0; i < 2; ++i) {
-    resize.scale[i] = std::llround(scales[i]);
-    if (resize.scale[i] < 1 || static_cast<double>(resize.scale[i]) != scales[i]) {
+    if (!(scales[i] >= 1 && scales[i] <= kMaxExtent) || scales[i] != std::floor(scales[i])) {
       call.fail("only whole upscaling factors are known");
     }
+    resize.scale[i] = std::llround(scales[i]);
   }
   // With whole factors, floor(o / s) is what all of these pick.
   const auto coordinates =

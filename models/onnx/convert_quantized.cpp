@@ -31,6 +31,7 @@ void convert_quantize_linear(Call& call) {
   QuantizeChain chain;
   chain.scale = static_cast<float>(call.scalar(1));
   chain.zero_point = zero_point_of(call);
+  if (!(chain.scale > 0) || !std::isfinite(chain.scale)) call.fail("the scale must be positive");
   std::tie(chain.qmin, chain.qmax) = code_range(call);
   call.bind({call.activation(0), {}, QuantizedActivation{call.unique_name(), chain}});
 }

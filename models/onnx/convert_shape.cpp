@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
+#include <cstdlib>
 #include <numeric>
 
 #include "models/onnx/converters.h"
@@ -10,8 +10,13 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
+// 0 where it is too large to be the size of a tensor.
 std::int64_t product(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t result = 1;
+  for (const auto size : dims) {
+    if (__builtin_mul_overflow(result, size, &result)) return 0;
+  }
+  return result;
 }
 
 Dims without_batch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
@@ -80,8 +85,9 @@ void convert_reshape(Call& call) {
   const auto elements = product(without_batch(now));
   const bool same_batch =
       call.is_batch(target[0]) || (target[0] == -1 && product(dims) == elements);
-  if (!same_batch || std::count(dims.begin(), dims.end(), kBatch) > 0) {
-    call.fail("the shape must keep the batch as its first dimension");
+  const auto sizes = [&](std::int64_t size) { return size >= -1 && size <= elements; };
+  if (!same_batch || !std::all_of(dims.begin(), dims.end(), sizes)) {
+    call.fail("the shape must keep the batch first and the number of elements of an image");
   }
   const auto open = std::find(dims.begin(), dims.end(), -1);
   if (open != dims.end()) {
@@ -158,6 +164,9 @@ void convert_pad(Call& call) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(
         axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(dimensions) : 0));
+    if (std::abs(pads[i]) > kMaxExtent || std::abs(pads[i + axes.size()]) > kMaxExtent) {
+      call.fail("a pad is larger than any image");
+    }
     pad.before.at(axis) = pads[i];
     pad.after.at(axis) = pads[i + axes.size()];
   }

@@ -19,16 +19,15 @@ std::int64_t channel_axis(const Call& call, std::int64_t axis, NodeId x) {
 
 // Consecutive parts of `x` with the given sizes.
 std::vector<NodeId> split(Call& call, NodeId x, std::int64_t axis, const Dims& sizes) {
-  const auto total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  if (total != call.shape(x)[static_cast<std::size_t>(axis)]) {
-    call.fail("the sizes of the parts do not add up");
-  }
+  const auto total = call.shape(x)[static_cast<std::size_t>(axis)];
   std::vector<NodeId> parts;
   std::int64_t start = 0;
   for (const auto size : sizes) {
+    if (size < 1 || size > total - start) break;
     parts.push_back(call.append(call.unique_name(), Slice{axis, start, start + size}, {x}));
     start += size;
   }
+  if (parts.size() != sizes.size() || start != total) call.fail("the parts do not add up");
   return parts;
 }
 

@@ -54,10 +54,10 @@ Dims known_shape(const Call& call, Dims dims) {
   if (std::count(dims.begin(), dims.end(), kBatch) > 0) {
     call.fail("makes a constant whose size is the batch, which is open");
   }
-  constexpr double kMaxElements = 1 << 28;
+  constexpr double kMaxElements = 1 << 24;
   double elements = 1;
   for (const auto size : dims) elements *= static_cast<double>(size);
-  if (elements > kMaxElements) call.fail("makes a constant of more than 2^28 elements");
+  if (elements > kMaxElements) call.fail("makes a constant of more than 2^24 elements");
   return dims;
 }
 
@@ -138,9 +138,10 @@ at::Tensor fold_squeeze(const Call& call) {
 }
 
 at::Tensor fold_concat(const Call& call) {
+  const auto axis = from_front(call, call.integer("axis", 0), call.constant(0).dim());
   std::vector<at::Tensor> parts;
   for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.constant(i));
-  return at::cat(parts, from_front(call, call.integer("axis", 0), parts[0].dim()));
+  return at::cat(parts, axis);
 }
 
 at::Tensor fold_reshape(const Call& call) {

@@ -78,6 +78,10 @@ void Importer::add_input() {
   for (std::size_t i = 0; i < 3; ++i) {
     shape[i] = image->shape[i + 1].value;
     if (shape[i] < 1 && i > 0) shape[i] = options_.image_size;
+    if (shape[i] > kMaxExtent) {
+      throw Error(ErrorCode::bad_input, "an image with a side or with channels of " +
+                                            std::to_string(shape[i]) + " is not plausible");
+    }
     if (shape[i] < 1) {
       throw Error(ErrorCode::bad_input,
                   i == 0 ? "the file leaves the number of image channels open"

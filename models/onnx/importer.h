@@ -20,6 +20,9 @@ namespace proto = zsq::formats::onnx;
 // Exact in float32 too, because some exporters cast shapes to float and back.
 inline constexpr std::int64_t kBatch = std::int64_t{1} << 40;
 
+// No size of a real image, window or pad comes near; products of a few stay far from overflow.
+inline constexpr std::int64_t kMaxExtent = 1 << 16;
+
 struct QuantizedActivation {
   std::string name;  // for the node to be
   QuantizeChain chain;

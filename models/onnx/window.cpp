@@ -6,11 +6,23 @@
 namespace zsq::models::onnx {
 namespace {
 
-Pair pair_of(const Call& call, const std::string& attribute, std::int64_t otherwise) {
-  const auto list = call.integers(attribute);
-  if (!list) return {otherwise, otherwise};
-  if (list->size() != 2) call.fail("attribute '" + attribute + "' must hold two numbers");
-  return {(*list)[0], (*list)[1]};
+// Two positive numbers, each 1 where the attribute is absent.
+Pair pair_of(const Call& call, const std::string& attribute) {
+  const auto list = call.integers(attribute).value_or(std::vector<std::int64_t>{1, 1});
+  const auto plausible = [](std::int64_t size) { return size > 0 && size <= kMaxExtent; };
+  if (list.size() != 2 || !std::all_of(list.begin(), list.end(), plausible)) {
+    call.fail("attribute '" + attribute + "' must hold two positive numbers");
+  }
+  return {list[0], list[1]};
+}
+
+Pads explicit_pads(const Call& call) {
+  const auto list = call.integers("pads").value_or(std::vector<std::int64_t>(4, 0));
+  const auto plausible = [](std::int64_t size) { return size >= 0 && size <= kMaxExtent; };
+  if (list.size() != 4 || !std::all_of(list.begin(), list.end(), plausible)) {
+    call.fail("attribute 'pads' must hold four numbers, none negative");
+  }
+  return {list[0], list[1], list[2], list[3]};
 }
 
 // TensorFlow's SAME: as many outputs as ceil(size / stride); an odd pad goes to the end (UPPER).
@@ -48,17 +60,13 @@ bool Window::covers(const Shape& x) const {
 Window read_window(const Call& call, NodeId x, Pair kernel) {
   const auto& shape = call.shape(x);
   if (shape.size() != 4) call.fail("needs an input N x C x H x W");
-  Window window{kernel, pair_of(call, "strides", 1), pair_of(call, "dilations", 1), {}, false};
-  if (kernel == Pair{0, 0}) window.kernel = pair_of(call, "kernel_shape", 0);
-  if (window.kernel[0] < 1 || window.stride[0] < 1 || window.stride[1] < 1) {
-    call.fail("kernel and strides must be positive");
-  }
+  Window window{kernel, pair_of(call, "strides"), pair_of(call, "dilations"), {}, false};
+  if (kernel == Pair{0, 0}) window.kernel = pair_of(call, "kernel_shape");
   const auto auto_pad = call.text("auto_pad", "NOTSET");
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     pad_same(shape, window, auto_pad == "SAME_UPPER", window.pads);
-  } else if (const auto pads = call.integers("pads"); pads && auto_pad == "NOTSET") {
-    if (pads->size() != 4) call.fail("attribute 'pads' must hold four numbers");
-    std::copy(pads->begin(), pads->end(), window.pads.begin());
+  } else if (auto_pad == "NOTSET") {
+    window.pads = explicit_pads(call);
   }
   window.ceil_mode = needs_ceil(call, shape, window);
   return window;

@@ -91,6 +91,17 @@ TEST(BatchNorm, NetworksWithoutAnyAreRefused) {
   expect_refused("importer/neg_vgg_nobn.onnx", BatchNormVerdict::Kind::none, "no BatchNorm");
 }
 
+// The newer exporter appends to the weight's name, and drops biases that are zero.
+TEST(BatchNorm, MadeUpBiasNamesMeanFolded) {
+  Model model;
+  model.graph.add({"input", Input{}, {}});
+  model.graph.add({"a", Conv2d{}, {0}, {{"weight", "a.weight"}, {"bias", "a.weight_bias"}}});
+  model.graph.add({"b", Conv2d{}, {1}, {{"weight", "b.weight"}}});
+  EXPECT_EQ(inspect_batch_norm(model).kind, BatchNormVerdict::Kind::folded);
+  model.graph[1].params["bias"] = "a.bias";
+  EXPECT_EQ(inspect_batch_norm(model).kind, BatchNormVerdict::Kind::none);
+}
+
 // What load() says about `bytes` in a file.
 std::string load_error(const std::string& bytes) {
   const auto path = std::filesystem::path(testing::TempDir()) / "zsq_models_load_test.bin";
