@@ -142,17 +142,20 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
 
 at::Tensor Generator::forward(const Draw& draw) const {
   constexpr double kSlope = 0.2, kOutputEps = 1e-5;
+  // Weights are kept in f32 and images come out in f32; only the work between is done in bf16.
+  const auto work = options_.precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
+  const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   // Position-major, so that the map is channels_last without a copy.
-  auto x = at::linear(latent(draw), store_.at("project.weight"), store_.at("project.bias"))
+  auto x = at::linear(latent(draw).to(work), weight("project.weight"), weight("project.bias"))
                .view({-1, side_, side_, kWide})
                .permute({0, 3, 1, 2});
-  x = normalise(x, "norm0", draw);
-  x = upsampled_conv(x, store_.at("conv1.weight"));
-  x = at::leaky_relu(normalise(x, "norm1", draw), kSlope);
-  x = upsampled_conv(x, store_.at("conv2.weight"));
-  x = at::leaky_relu(normalise(x, "norm2", draw), kSlope);
-  x = at::conv2d(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1, 1);
-  return batch_norm(at::tanh(x), {}, {}, kOutputEps);
+  x = normalise(x, "norm0", draw).to(work);
+  x = upsampled_conv(x, weight("conv1.weight"));
+  x = at::leaky_relu(normalise(x, "norm1", draw), kSlope).to(work);
+  x = upsampled_conv(x, weight("conv2.weight"));
+  x = at::leaky_relu(normalise(x, "norm2", draw), kSlope).to(work);
+  x = at::conv2d(x, weight("conv3.weight"), weight("conv3.bias"), 1, 1);
+  return batch_norm(at::tanh(x.to(at::kFloat)), {}, {}, kOutputEps);
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Generator::parameters() const {
