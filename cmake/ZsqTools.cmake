@@ -24,6 +24,8 @@ if(NOT ZSQ_CUDA STREQUAL "OFF")
     # CMake 3.25 does not know CUDA20; the .cu files hold no torch header, so 17 serves them.
     set(CMAKE_CUDA_STANDARD 17)
     enable_language(CUDA)
+    # One CUDA runtime per process: libtorch brings the shared one.
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
     set(ZSQ_HAS_CUDA ON)
   elseif(ZSQ_CUDA STREQUAL "ON")
     message(FATAL_ERROR "ZSQ_CUDA=ON, but no nvcc was found: put it on PATH, or use -DZSQ_CUDA=OFF")

@@ -77,10 +77,9 @@ InundationResult inundate_(at::Tensor& weight, at::Tensor& velocity, const at::T
       inundate_cuda(w, v, g, r, n, m, view, step,
                     reinterpret_cast<InundationState*>(state.mutable_data_ptr<std::uint8_t>()),
                     cuda.stream());
-    const at::Tensor on_host = state.cpu();
-    std::memcpy(&outcome,
-                on_host.const_data_ptr<std::uint8_t>() + offsetof(InundationState, outcome),
-                sizeof outcome);
+    const at::Tensor on_host =
+        state.narrow(0, offsetof(InundationState, outcome), sizeof outcome).cpu();
+    std::memcpy(&outcome, on_host.const_data_ptr<std::uint8_t>(), sizeof outcome);
   } else {
     outcome = inundate_cpu(w, v, g, r, n, m, view, step);
   }

@@ -23,6 +23,7 @@ struct CodeRange {
   float min, max;
 };
 
+// NaN passes.
 ZSQ_HOST_DEVICE float clamp(float v, float lo, float hi) {
   v = v < lo ? lo : v;
   return v > hi ? hi : v;
@@ -59,10 +60,7 @@ ZSQ_HOST_DEVICE ScaleZero grid_of_range(float lo, float hi, CodeRange range, boo
     const float above = hi / range.max;
     scale = below > above ? below : above;
   }
-  const bool finite = (lo - lo == 0) & (hi - hi == 0);
-  if (!finite) {
-    return {kNan, kNan};
-  }
+  if (!(lo - lo == 0 && hi - hi == 0)) return {kNan, kNan};  // not finite
   if (scale < kSmallestNormal) scale = 1.0f;  // zero width, or denormal
   const float zero_point =
       symmetric ? 0.0f : clamp(range.min - rintf(lo / scale), range.min, range.max);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sums per channel on the device. The tensor is cut into parts that depend on its shape alone,
+// and the parts are added in order: the same bits on every run.
+#pragma once
+#include "cuda_kernels/channel_layout.h"
+#include "cuda_kernels/channel_sums_cuda.h"
+#include "cuda_kernels/cuda_common.cuh"
+
+namespace zsq::cuda_kernels {
+
+constexpr int kTileChannels = 32, kTileRows = kThreads / kTileChannels;
+
+// f(i, c, first, second) is called once for each element i, of channel c, and adds to the two
+// doubles. Row-major: block (c, part) takes elements of one channel.
+template <class F>
+__global__ void row_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial, F f) {
+  const std::int64_t c = blockIdx.x, count = layout.outer * layout.inner;
+  const std::int64_t begin = blockIdx.y * per_part;
+  const std::int64_t end = begin + per_part < count ? begin + per_part : count;
+  double first = 0, second = 0;
+  for (std::int64_t e = begin + threadIdx.x; e < end; e += kThreads) {
+    const std::int64_t o = count <= 0xffffffffLL ? static_cast<std::uint32_t>(e) /
+                                                       static_cast<std::uint32_t>(layout.inner)
+                                                 : e / layout.inner;
+    f((o * layout.channels + c) * layout.inner + (e - o * layout.inner), c, first, second);
+  }
+  first = block_reduce(first, Sum());
+  second = block_reduce(second, Sum());
+  if (threadIdx.x == 0) {
+    double* out = partial + static_cast<std::int64_t>(blockIdx.y) * 2 * layout.channels;
+    out[c] = first;
+    out[layout.channels + c] = second;
+  }
+}
+
+// channels_last: block (tile of channels, part), a thread stays with its channel.
+template <class F>
+__global__ void pixel_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial,
+                                  F f) {
+  __shared__ double shared[2][kTileRows][kTileChannels];
+  const int lane = threadIdx.x % kTileChannels, row = threadIdx.x / kTileChannels;
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kTileChannels + lane;
+  const std::int64_t begin = blockIdx.y * per_part;
+  const std::int64_t end = begin + per_part < layout.outer ? begin + per_part : layout.outer;
+  double first = 0, second = 0;
+  if (c < layout.channels)
+    for (std::int64_t o = begin + row; o < end; o += kTileRows)
+      f(o * layout.channels + c, c, first, second);
+  shared[0][row][lane] = first;
+  shared[1][row][lane] = second;
+  __syncthreads();
+  if (row > 1 || c >= layout.channels) return;
+  double sum = 0;  // row 0 adds up the first sums, row 1 the second
+  for (int r = 0; r < kTileRows; ++r) sum += shared[row][r][lane];
+  partial[(static_cast<std::int64_t>(blockIdx.y) * 2 + row) * layout.channels + c] = sum;
+}
+
+static __global__ void add_parts_kernel(const double* partial, int parts, std::int64_t n,
+                                        double* sums) {
+  for (std::int64_t i = first_index(); i < n; i += index_stride()) {
+    double sum = 0;
+    for (int p = 0; p < parts; ++p) sum += partial[p * n + i];
+    sums[i] = sum;
+  }
+}
+
+// sums [2, C]; `partial` has room for channel_sums_scratch(C) doubles.
+template <class F>
+void launch_channel_sums(const char* op, ChannelLayout layout, double* sums, double* partial, F f,
+                         cudaStream_t stream) {
+  constexpr std::int64_t kElementsPerPart = 2048;
+  const std::int64_t count = layout.outer * layout.inner;
+  std::int64_t parts = (count + kElementsPerPart - 1) / kElementsPerPart;
+  if (parts > kChannelSumParts) parts = kChannelSumParts;
+  const std::int64_t per_part = (count + parts - 1) / parts;
+  const auto y = static_cast<unsigned>(parts);
+  if (layout.inner > 1) {
+    const dim3 blocks(static_cast<unsigned>(layout.channels), y);
+    row_sums_kernel<<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+  } else {
+    const dim3 blocks(static_cast<unsigned>((layout.channels + kTileChannels - 1) / kTileChannels),
+                      y);
+    pixel_sums_kernel<<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+  }
+  check_launch(op);
+  const std::int64_t n = 2 * layout.channels;
+  add_parts_kernel<<<blocks_for(n), kThreads, 0, stream>>>(partial, static_cast<int>(parts), n,
+                                                           sums);
+  check_launch(op);
+}
+
+}  // namespace zsq::cuda_kernels

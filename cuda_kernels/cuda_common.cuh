@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA twins share. Launchers take a stream, launch, check the launch and return at once.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/error.h"
+
+namespace zsq::cuda_kernels {
+
+inline void check_launch(const char* op) {
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+    throw Error(error == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::internal,
+                std::string(op) + ": CUDA launch failed: " + cudaGetErrorString(error));
+}
+
+constexpr int kThreads = 256;              // of every block
+constexpr std::int64_t kMaxBlocks = 4096;  // beyond that each thread takes several elements
+
+inline int blocks_for(std::int64_t items) {
+  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
+  return static_cast<int>(blocks < 1 ? 1 : blocks < kMaxBlocks ? blocks : kMaxBlocks);
+}
+
+// The grid-stride loop: first index and stride of this thread.
+__device__ __forceinline__ std::int64_t first_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ std::int64_t index_stride() {
+  return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+}
+
+// (i / inner) % channels, in 32 bits where the whole tensor allows it.
+struct ChannelOf {
+  std::int64_t channels, inner;
+  bool narrow;
+
+  ChannelOf(std::int64_t n, std::int64_t channels, std::int64_t inner)
+      : channels(channels), inner(inner), narrow(n <= 0xffffffffLL) {}
+  __device__ __forceinline__ std::int64_t operator()(std::int64_t i) const {
+    if (channels == 1) return 0;
+    if (narrow)
+      return static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(inner) %
+             static_cast<std::uint32_t>(channels);
+    return i / inner % channels;
+  }
+};
+
+inline bool aligned16(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+
+// out[i] = f(i, a[i], b[i]); `wide` says that all three are aligned for loads of four.
+template <class F>
+__global__ void map_kernel(const float* a, const float* b, float* out, std::int64_t n, bool wide,
+                           F f) {
+  std::int64_t done = 0;
+  if (wide) {
+    done = n / 4 * 4;
+    for (std::int64_t q = first_index(); q < n / 4; q += index_stride()) {
+      const float4 u = reinterpret_cast<const float4*>(a)[q];
+      const float4 v = reinterpret_cast<const float4*>(b)[q];
+      const std::int64_t i = 4 * q;
+      reinterpret_cast<float4*>(out)[q] =
+          make_float4(f(i, u.x, v.x), f(i + 1, u.y, v.y), f(i + 2, u.z, v.z), f(i + 3, u.w, v.w));
+    }
+  }
+  for (std::int64_t i = done + first_index(); i < n; i += index_stride()) out[i] = f(i, a[i], b[i]);
+}
+
+template <class F>
+void launch_map(const char* op, const float* a, const float* b, float* out, std::int64_t n, F f,
+                cudaStream_t stream) {
+  const bool wide = aligned16(a) && aligned16(b) && aligned16(out);
+  map_kernel<<<blocks_for(wide ? n / 4 : n), kThreads, 0, stream>>>(a, b, out, n, wide, f);
+  check_launch(op);
+}
+
+struct Sum {
+  __device__ double operator()(double a, double b) const { return a + b; }
+};
+struct Max {
+  __device__ double operator()(double a, double b) const { return a > b ? a : b; }
+};
+
+// The values of all kThreads threads of the block combined as a fixed tree; every thread gets the
+// result, and the block may call it again at once.
+template <class Op>
+__device__ double block_reduce(double value, Op op) {
+  __shared__ double shared[kThreads];
+  shared[threadIdx.x] = value;
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half)
+      shared[threadIdx.x] = op(shared[threadIdx.x], shared[threadIdx.x + half]);
+  }
+  __syncthreads();
+  const double result = shared[0];
+  __syncthreads();
+  return result;
+}
+
+}  // namespace zsq::cuda_kernels
