@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/evaluate.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
