@@ -23,21 +23,6 @@ std::string clock_text(double seconds) {
   return buffer;
 }
 
-// "42 %  31.2 it/s  ETA 0:31  loss 0.123  agreement 0.93"
-std::string state_text(const Progress& p) {
-  char buffer[96];
-  const double share = p.total > 0 ? static_cast<double>(p.step) / static_cast<double>(p.total) : 0;
-  const double rate = p.seconds > 0 ? static_cast<double>(p.step) / p.seconds : 0;
-  std::snprintf(buffer, sizeof buffer, "%3.0f %%  %.3g it/s", 100 * share, rate);
-  std::string text = buffer;
-  if (rate > 0) text += "  ETA " + clock_text(static_cast<double>(p.total - p.step) / rate);
-  for (const auto& [name, value] : p.metrics) {
-    std::snprintf(buffer, sizeof buffer, "  %s %.4g", name.c_str(), value);
-    text += buffer;
-  }
-  return text;
-}
-
 }  // namespace
 
 Console::Console(const Flags& flags)
@@ -49,13 +34,33 @@ Console::Console(const Flags& flags)
   sigaction(SIGTERM, &action, nullptr);
 }
 
+// "42 %  31.2 it/s  ETA 0:31  loss 0.123  agreement 0.93". The rate is that of the phase.
+std::string Console::state_text(const Progress& p) const {
+  char buffer[96];
+  const double share = p.total > 0 ? static_cast<double>(p.step) / static_cast<double>(p.total) : 0;
+  std::snprintf(buffer, sizeof buffer, "%3.0f %%", 100 * share);
+  std::string text = buffer;
+  if (p.step > first_.step && p.seconds > first_.seconds) {
+    const double rate = static_cast<double>(p.step - first_.step) / (p.seconds - first_.seconds);
+    std::snprintf(buffer, sizeof buffer, "  %.3g it/s", rate);
+    text += buffer;
+    text += "  ETA " + clock_text(static_cast<double>(p.total - p.step) / rate);
+  }
+  for (const auto& [name, value] : p.metrics) {
+    std::snprintf(buffer, sizeof buffer, "  %s %.4g", name.c_str(), value);
+    text += buffer;
+  }
+  return text;
+}
+
 void Console::on_progress(const Progress& p) {
   if (quiet_) return;
-  if (p.phase != phase_) {
+  if (p.phase != first_.phase || p.step < last_step_) {
     clear_bar();
-    phase_ = p.phase;
+    first_ = p;
     next_line_ = 0;
   }
+  last_step_ = p.step;
   if (terminal_) {
     draw_bar(p);
   } else if (p.step >= next_line_ || p.step == p.total) {

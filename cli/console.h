@@ -23,6 +23,7 @@ class Console : public Observer {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::string state_text(const Progress& progress) const;
   void draw_bar(const Progress& progress);
   void clear_bar();
 
@@ -30,7 +31,8 @@ class Console : public Observer {
   LogLevel level_;
   bool bar_drawn_ = false;
   Clock::time_point last_drawn_{};
-  std::string phase_;
+  Progress first_;  // of the phase
+  std::int64_t last_step_ = 0;
   std::int64_t next_line_ = 0;  // step at which the next plain line is due
 };
 

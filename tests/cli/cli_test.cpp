@@ -262,8 +262,8 @@ TEST_F(Cli, ASignalStopsWith75AndResumeEndsTheRun) {
     execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     _exit(127);
   }
-  // Once progress is reported the loop runs.
-  while (text_of(path("stderr")).find("it/s") == std::string::npos &&
+  // Once progress is reported, the loop runs.
+  while (text_of(path("stderr")).find("warm-up") == std::string::npos &&
          waitpid(child, nullptr, WNOHANG) == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   kill(child, SIGTERM);
