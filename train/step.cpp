@@ -87,7 +87,7 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
 Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
            const TrainOptions& options)
     : teacher_(teacher),
-      student_((student.parameters = student.parameters.clone(), student)),
+      student_(student),
       generator_(generator),
       options_(options),
       student_graph_(quant::fuse_activations(student.graph)),

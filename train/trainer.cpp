@@ -47,7 +47,9 @@ class Run {
     if (job_.time_budget > 0) plan();
     while (tally_.iterations < total()) {
       stop_if_asked();
-      const bool warm = tally_.iterations < warmup_iterations(options_, total());
+      // A plan that grows does not lead back into the warm-up.
+      const bool warm =
+          !tally_.calibrated && tally_.iterations < warmup_iterations(options_, total());
       if (!warm && !tally_.calibrated) calibrate();
       warm ? warm_up() : fine_tune();
       if (job_.checkpoint_every > 0 && tally_.iterations % job_.checkpoint_every == 0) save_state();
@@ -104,6 +106,7 @@ class Run {
     pace_.reserve(0);
     tally_.calibrated = true;
     tally_.warmup_seconds += seconds_since(begin);
+    phase_begin_ = Clock::now();
   }
 
   void finish(const char* phase, const Batch& batch, const StudentStep* student) {
@@ -118,8 +121,11 @@ class Run {
       tally_.loss_student += student->loss;
       ++tally_.losses_student;
     }
-    Progress progress{
-        phase, tally_.iterations, total(), elapsed(), {{"loss_generator", batch.loss}}};
+    Progress progress{phase,
+                      tally_.iterations,
+                      total(),
+                      seconds_since(phase_begin_),
+                      {{"loss_generator", batch.loss}}};
     if (student) {
       agreement_.add(student->agreement);
       progress.metrics.emplace_back("loss_student", student->loss);
@@ -184,7 +190,7 @@ class Run {
   Pace pace_;
   Tally tally_;
   RunningMean agreement_;
-  Clock::time_point begin_ = Clock::now();
+  Clock::time_point begin_ = Clock::now(), phase_begin_ = begin_;
   double resumed_seconds_ = 0, share_ = 0;
 };
 

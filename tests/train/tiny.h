@@ -74,7 +74,7 @@ struct Tiny {
     options.lr_affine = 1e-4;
     options.crossing_rate = 0.02;
   }
-  TrainJob job() { return {teacher, student, generator, options, seed}; }
+  TrainJob job() { return {teacher, student, generator, options, seed, 0, {}, 0, false}; }
 
   models::Model teacher;
   quant::Student student;
