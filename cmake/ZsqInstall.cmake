@@ -1,8 +1,5 @@
 # cmake --install: headers under include/zsq, static libraries, the program, and zsqConfig.cmake, so
 # that another project says find_package(zsq) and links zsq::pipeline.
-if(NOT TARGET zsq)
-  return()
-endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
