@@ -32,7 +32,7 @@ MAY_INCLUDE = {
 OPTIONS_HEADERS = {"eval/options.h", "generator/options.h", "quant/options.h", "train/options.h"}
 # What a program that uses the library includes; with all they include in turn they know no torch.
 PUBLIC_HEADERS = ["pipeline/evaluate.h", "pipeline/inspect.h", "pipeline/quantize.h",
-                  "pipeline/run.h", "pipeline/scheme.h"]
+                  "pipeline/run.h", "pipeline/scheme.h", "pipeline/version.h"]
 TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}
 
 TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")
