@@ -22,9 +22,11 @@ struct ExportReport {
   std::vector<ExecutesAs> layers;
 };
 
-// ONNX with Q/DQ nodes, opset 13, for the student's target. BatchNorm is folded exactly;
-// activations uint8 with an integer Min where they have fewer than 8 bits, weights int8 q - z with
-// zero point 0 (8-bit asymmetric weights: uint8 with zero points), int32 bias.
+// ONNX with Q/DQ nodes, opset 13 (17 where an operator needs it), for the student's target, input
+// "input" [N, C, H, W], output "logits". BatchNorm is folded exactly; activations uint8 with an
+// integer Min (Clip where the lower bound is above 0) where they have fewer than 8 bits or a Clip
+// is folded in; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel
+// (8-bit asymmetric weights: uint8 with zero points); int32 bias.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata);
 

@@ -2,38 +2,58 @@
 #include "exporters/layer_codes.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/minimum.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "models/load.h"
 
 namespace zsq::exporters {
+namespace {
 
 using models::to_array;
 
-LayerCodes layer_codes(const quant::IntegerWeights& weights, std::optional<float> input_scale) {
+// The bias becomes an integer multiple of input step * weight step, which is coarse where codes are
+// few: at W4A4 half of it is an appreciable part of an output code. Few bits leave room in int8, so
+// the codes of a channel are multiplied and its scale is divided by this power of two, which
+// changes no weight. Limits: |code| <= 127; two products fit into 16 bits, in which x86 without
+// VNNI adds them up; a bias below 2^30.
+at::Tensor refinement(const at::Tensor& largest_code, const at::Tensor& bias_codes,
+                      std::int64_t largest_input) {
+  const double most = std::min(127.0, 32767.0 / static_cast<double>(2 * largest_input));
+  const at::Tensor room =
+      at::minimum(most / largest_code.clamp_min(1), (1 << 30) / bias_codes.abs().clamp_min(1));
+  return room.clamp_min(1).log2().floor().exp2();
+}
+
+}  // namespace
+
+LayerCodes layer_codes(const quant::IntegerWeights& weights,
+                       const std::optional<InputCodes>& input) {
   LayerCodes result;
   std::vector<std::int64_t> per_channel(static_cast<std::size_t>(weights.codes.dim()), 1);
   per_channel[0] = -1;
-  const at::Tensor shifted = weights.codes - weights.zero_point.view(per_channel);
-  if (shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127) {
-    result.weight = to_array(shifted.to(at::kChar));
-    result.zero_point = to_array(weights.zero_point.mul(0).to(at::kChar));
-  } else {
-    result.weight = to_array((weights.codes + 128).to(at::kByte));
-    result.zero_point = to_array((weights.zero_point + 128).to(at::kByte));
+  at::Tensor shifted = weights.codes - weights.zero_point.view(per_channel);
+  at::Tensor scale = weights.scale, bias = weights.bias.to(at::kDouble);
+  const bool fits = shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127;
+  const auto bias_codes = [&] { return bias / (scale * input->scale).to(at::kDouble); };
+  if (fits && input) {
+    const at::Tensor largest = shifted.abs().flatten(1).amax(1).to(at::kDouble);
+    const at::Tensor factor = refinement(largest, bias_codes(), input->largest);
+    shifted = shifted * factor.to(at::kInt).view(per_channel);
+    scale = scale / factor.to(at::kFloat);
   }
-  result.scale = to_array(weights.scale);
-  if (!weights.bias.any().item<bool>()) return result;
-  if (!input_scale) {
+  result.weight = to_array(fits ? shifted.to(at::kChar) : (weights.codes + 128).to(at::kByte));
+  result.zero_point = to_array(fits ? weights.zero_point.mul(0).to(at::kChar)
+                                    : (weights.zero_point + 128).to(at::kByte));
+  result.scale = to_array(scale);
+  if (!bias.any().item<bool>()) return result;
+  if (!input) {
     result.bias = to_array(weights.bias);
     return result;
   }
-  const at::Tensor step = weights.scale * *input_scale;
-  const at::Tensor codes = (weights.bias.to(at::kDouble) / step.to(at::kDouble)).round();
-  constexpr double most = std::numeric_limits<std::int32_t>::max();
-  result.bias = to_array(codes.clamp(-most, most).to(at::kInt));
-  result.bias_scale = to_array(step);
+  result.bias = to_array(bias_codes().round().to(at::kInt));
+  result.bias_scale = to_array(scale * input->scale);
   return result;
 }
 

@@ -8,8 +8,16 @@
 
 namespace zsq::exporters {
 
+// The grid of the layer's input: its step and its largest code.
+struct InputCodes {
+  float scale;
+  std::int64_t largest;
+};
+
 struct LayerCodes {
-  // i8 with zero point 0 (codes q - z) where they fit, else u8 (q + 128) with its zero points.
+  // i8 with zero point 0 where the codes q - z fit, else u8 (q + 128) with its zero points. Where
+  // the input is on a grid, i8 codes are multiplied by a power of two per channel and the scale is
+  // divided by it: the same weights, and a finer step for the bias.
   formats::Array weight, zero_point;
   formats::Array scale;  // f32 [C]
   // Absent where every bias is 0. With the input's step s_x: i32 round(bias / (s_x * scale[c])) and
@@ -17,6 +25,7 @@ struct LayerCodes {
   std::optional<formats::Array> bias, bias_scale;
 };
 
-LayerCodes layer_codes(const quant::IntegerWeights& weights, std::optional<float> input_scale);
+LayerCodes layer_codes(const quant::IntegerWeights& weights,
+                       const std::optional<InputCodes>& input);
 
 }  // namespace zsq::exporters

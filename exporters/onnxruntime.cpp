@@ -167,9 +167,10 @@ class Converter {
   OnnxBuilder::Values quantized_weight(NodeId id, const quant::WeightSite& site) {
     const models::Node& node = graph_[id];
     const auto* input = calibrated_quantizer(student_, node.inputs[0]);
-    std::optional<float> input_scale;
-    if (input) input_scale = student_.parameters.at(input->scale_name()).item<float>();
-    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), input_scale);
+    std::optional<InputCodes> grid;
+    if (input)
+      grid = {student_.parameters.at(input->scale_name()).item<float>(), input->spec().qmax};
+    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), grid);
     const std::string weight = node.name + ".weight", bias = node.name + ".bias";
     OnnxBuilder::Values values{
         builder_.node("DequantizeLinear",
