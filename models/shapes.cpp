@@ -64,8 +64,13 @@ class InferShape {
   Shape operator()(const Mul&) const { return broadcast(); }
   Shape operator()(const Concat& op) const {
     Shape shape = in_[0];
-    const auto axis = static_cast<std::size_t>(op.axis);
-    for (std::size_t i = 1; i < in_.size(); ++i) shape.at(axis) += in_[i].at(axis);
+    const auto axis = axis_of(op.axis);
+    for (std::size_t i = 1; i < in_.size(); ++i) {
+      Shape other = in_[i];
+      if (axis < other.size()) other[axis] = in_[0][axis];
+      if (other != in_[0]) fail(text(in_[0]) + " and " + text(in_[i]) + " cannot be joined");
+      shape[axis] += in_[i][axis];
+    }
     return shape;
   }
 
@@ -99,12 +104,12 @@ class InferShape {
   }
   Shape operator()(const Transpose& op) const {
     Shape shape;
-    for (const auto axis : op.perm) shape.push_back(in_[0].at(static_cast<std::size_t>(axis)));
+    for (const auto axis : op.perm) shape.push_back(in_[0][axis_of(axis)]);
     return shape;
   }
   Shape operator()(const Slice& op) const {
     Shape shape = in_[0];
-    auto& size = shape.at(static_cast<std::size_t>(op.axis));
+    auto& size = shape[axis_of(op.axis)];
     const auto index = [&](std::int64_t i) { return std::clamp(i < 0 ? i + size : i, {0}, size); };
     const auto length = std::max<std::int64_t>(0, index(op.end) - index(op.start));
     size = (length + op.step - 1) / op.step;
@@ -112,7 +117,10 @@ class InferShape {
   }
   Shape operator()(const Pad& op) const {
     Shape shape = in_[0];
-    for (std::size_t i = 0; i < shape.size(); ++i) shape[i] += op.before.at(i) + op.after.at(i);
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      shape[i] += op.before.at(i) + op.after.at(i);
+      if (shape[i] < 1) fail("nothing is left of an input " + text(in_[0]));
+    }
     return shape;
   }
 
@@ -128,6 +136,12 @@ class InferShape {
   }
   Shape shape_of(const std::string& role) const {
     return parameters_.at(node_.params.at(role)).sizes().vec();
+  }
+  std::size_t axis_of(std::int64_t axis) const {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(in_[0].size())) {
+      fail("axis " + std::to_string(axis) + " of an input " + text(in_[0]));
+    }
+    return static_cast<std::size_t>(axis);
   }
   const Shape& map() const {
     if (in_[0].size() != 4) fail("needs an input [N, C, H, W], not " + text(in_[0]));

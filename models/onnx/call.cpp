@@ -60,10 +60,28 @@ std::optional<at::Tensor> Call::tensor(const std::string& attribute) const {
   return value ? std::optional(to_tensor(*value)) : std::nullopt;
 }
 
+const std::string& Call::input_name(std::size_t input) const {
+  if (input >= node_.inputs.size()) {
+    throw Error(ErrorCode::bad_input,
+                node_.op_type + " '" + name() + "' lacks input " + std::to_string(input));
+  }
+  return node_.inputs[input];
+}
+
+const Value& Call::value(std::size_t input) const {
+  const auto found = importer_.values_.find(input_name(input));
+  if (found == importer_.values_.end()) {
+    throw Error(ErrorCode::bad_input, node_.op_type + " '" + name() + "' reads '" +
+                                          input_name(input) +
+                                          "', which nothing before it produces");
+  }
+  return found->second;
+}
+
 const at::Tensor& Call::constant(std::size_t input) const {
   const auto& found = value(input);
   if (!found.constant.defined()) {
-    fail("input " + std::to_string(input) + " ('" + node_.inputs[input] +
+    fail("input " + std::to_string(input) + " ('" + input_name(input) +
          "') must be a constant, but depends on the image");
   }
   return found.constant;
@@ -84,34 +102,43 @@ std::optional<std::vector<std::int64_t>> Call::integers_of(const std::string& at
   return has(input) ? std::optional(integers(input)) : integers(attribute);
 }
 
-NodeId Call::activation(std::size_t input) {
+NodeId Call::activation(std::size_t input) const {
   const auto& found = value(input);
   if (found.quantized) {
     fail("works on integers between QuantizeLinear and DequantizeLinear; only Max, Min and Clip " +
          std::string("are known there"));
   }
-  if (found.node >= 0) return found.node;
-  const auto node_name = importer_.unique_name(node_.inputs[input]);
+  if (found.node < 0) fail("input '" + input_name(input) + "' must depend on the image");
+  return found.node;
+}
+
+NodeId Call::operand(std::size_t input) {
+  if (!is_constant(input)) return activation(input);
+  const auto node_name = importer_.unique_name(input_name(input));
   Node node{node_name, Parameter{}, {}};
   node.params["value"] = parameter(node_name, "value", input, constant(input));
-  const auto id = model().graph.add(std::move(node));
   importer_.shapes_.push_back(constant(input).sizes().vec());
-  return id;
+  return model().graph.add(std::move(node));
 }
 
 bool Call::has_one_use(std::size_t input) const {
-  const auto found = importer_.uses_.find(node_.inputs[input]);
-  return found != importer_.uses_.end() && found->second == 1;
+  const auto node = value(input).node;
+  int uses = 0;
+  for (const auto& [name, other] : importer_.values_) {
+    const auto found = importer_.uses_.find(name);
+    if (other.node == node && found != importer_.uses_.end()) uses += found->second;
+  }
+  return uses == 1;
 }
 
 bool Call::is_initializer(std::size_t input) const {
-  return importer_.initializers_.count(node_.inputs[input]) > 0;
+  return importer_.initializers_.count(input_name(input)) > 0;
 }
 
 std::string Call::parameter(const std::string& layer, const std::string& role, std::size_t input,
                             const at::Tensor& value) {
   auto& store = model().parameters;
-  const auto& in_file = node_.inputs[input];
+  const auto& in_file = input_name(input);
   const auto name = store.contains(in_file) ? layer + "." + role : in_file;
   // A copy of its own: what two layers share in the file is trained apart.
   store.set(name, value.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
@@ -120,7 +147,7 @@ std::string Call::parameter(const std::string& layer, const std::string& role, s
 
 std::string Call::layer_name(std::size_t weight) {
   static const std::string kSuffix = ".weight";
-  const auto& in_file = node_.inputs[weight];
+  const auto& in_file = input_name(weight);
   const auto stem = in_file.size() - std::min(in_file.size(), kSuffix.size());
   const bool named = stem > 0 && in_file.compare(stem, std::string::npos, kSuffix) == 0;
   return importer_.unique_name(named ? in_file.substr(0, stem) : name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
+#include <limits>
 
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
@@ -9,9 +9,28 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Whether the batch stays the first dimension where a constant meets an activation.
+bool keeps_batch(const Shape& constant, const Shape& activation) {
+  if (constant.size() == activation.size()) return constant[0] == 1;
+  return constant.size() < activation.size();
+}
+
+void emit_broadcasting(Call& call, Op op) {
+  const std::vector<NodeId> inputs{call.operand(0), call.operand(1)};
+  const auto &a = call.shape(inputs[0]), &b = call.shape(inputs[1]);
+  const bool fits = call.is_constant(0)   ? keeps_batch(a, b)
+                    : call.is_constant(1) ? keeps_batch(b, a)
+                                          : a.size() == b.size();
+  if (!fits) call.fail("the inputs would broadcast along the batch");
+  call.emit(std::move(op), inputs);
+}
+
 // x with a constant made from input 1: Sub as Add of the negative, Div as Mul by the inverse.
 void emit_with_constant(Call& call, Op op, const at::Tensor& constant) {
   const auto x = call.activation(0);
+  if (!keeps_batch(constant.sizes().vec(), call.shape(x))) {
+    call.fail("the inputs would broadcast along the batch");
+  }
   const auto name = call.unique_name();
   const auto operand = call.append(name + ".operand", Parameter{}, {},
                                    {{"value", call.parameter(name, "operand", 1, constant)}});
@@ -36,16 +55,12 @@ void clip_by_constant(Call& call, bool upper) {
 
 void convert_add(Call& call) {
   if (absorb_linear_bias(call)) return;
-  const auto a = call.activation(0), b = call.activation(1);
-  call.emit(Add{}, {a, b});
+  emit_broadcasting(call, Add{});
 }
 
 void convert_sub(Call& call) { emit_with_constant(call, Add{}, call.constant(1).neg()); }
 
-void convert_mul(Call& call) {
-  const auto a = call.activation(0), b = call.activation(1);
-  call.emit(Mul{}, {a, b});
-}
+void convert_mul(Call& call) { emit_broadcasting(call, Mul{}); }
 
 void convert_div(Call& call) {
   emit_with_constant(call, Mul{}, call.constant(1).to(at::kFloat).reciprocal());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "models/onnx/converters.h"
@@ -47,9 +46,9 @@ Dims from_front(const Call& call, Dims axes, std::size_t dimensions) {
 }  // namespace
 
 void convert_shape(Call& call) {
-  const auto& input = call.value(0);
-  Dims dims = input.constant.defined() ? input.constant.sizes().vec() : call.shape(input.node);
-  if (!input.constant.defined()) dims[0] = kBatch;
+  const bool constant = call.is_constant(0);
+  Dims dims = constant ? call.constant(0).sizes().vec() : call.shape(call.activation(0));
+  if (!constant) dims[0] = kBatch;
   const auto count = static_cast<std::int64_t>(dims.size());
   const auto bound = [&](const char* attribute, std::int64_t otherwise) {
     const auto index = call.integer(attribute, otherwise);
@@ -65,7 +64,7 @@ void convert_shape(Call& call) {
 void convert_flatten(Call& call) {
   const auto x = call.activation(0);
   const auto axis = call.integer("axis", 1);
-  if (axis != 1 && axis + static_cast<std::int64_t>(call.shape(x).size()) != 1) {
+  if (axis != 1 && axis != 1 - static_cast<std::int64_t>(call.shape(x).size())) {
     call.fail("only axis 1 is known");
   }
   reshape_to(call, x, {product(without_batch(call.shape(x)))});
@@ -134,16 +133,18 @@ void convert_transpose(Call& call) {
   if (perm.size() != call.shape(x).size() || perm[0] != 0) {
     call.fail("the permutation must name all dimensions and leave the batch first");
   }
-  if (std::is_sorted(perm.begin(), perm.end())) return call.bind({x, {}});
+  auto sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<std::int64_t>(i)) call.fail("no permutation of the dimensions");
+  }
+  if (sorted == perm) return call.bind({x, {}});
   call.emit(Transpose{perm}, {x});
 }
 
 void convert_concat(Call& call) {
   std::vector<NodeId> parts;
-  for (std::size_t i = 0; i < call.inputs(); ++i) {
-    if (call.is_constant(i)) call.fail("a constant cannot be joined to an activation");
-    parts.push_back(call.activation(i));
-  }
+  for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.activation(i));
   auto axis = call.integer("axis", 1);
   axis += axis < 0 ? static_cast<std::int64_t>(call.shape(parts[0]).size()) : 0;
   if (axis < 1) call.fail("the batch cannot be the axis");
@@ -159,16 +160,17 @@ void convert_pad(Call& call) {
   Dims axes(dimensions);
   std::iota(axes.begin(), axes.end(), 0);
   if (call.has(3)) axes = call.integers(3);
-  if (pads.size() != 2 * axes.size()) call.fail("two pads per axis were expected");
+  const auto plausible = [](std::int64_t pad) { return pad >= -kMaxExtent && pad <= kMaxExtent; };
+  if (pads.size() != 2 * axes.size() || !std::all_of(pads.begin(), pads.end(), plausible)) {
+    call.fail("two pads per axis, none larger than an image, were expected");
+  }
   Pad pad{Dims(dimensions, 0), Dims(dimensions, 0)};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(
         axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(dimensions) : 0));
-    if (std::abs(pads[i]) > kMaxExtent || std::abs(pads[i + axes.size()]) > kMaxExtent) {
-      call.fail("a pad is larger than any image");
-    }
-    pad.before.at(axis) = pads[i];
-    pad.after.at(axis) = pads[i + axes.size()];
+    if (axis >= dimensions) call.fail("an axis is out of range");
+    pad.before[axis] = pads[i];
+    pad.after[axis] = pads[i + axes.size()];
   }
   if (pad.before[0] != 0 || pad.after[0] != 0) call.fail("the batch cannot be padded");
   pad.value = call.has(2) ? call.scalar(2) : call.number("value", 0);

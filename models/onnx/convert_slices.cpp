@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/arange.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -40,10 +42,12 @@ Dims equal_parts(std::int64_t total, std::int64_t size) {
   return sizes;
 }
 
-}  // namespace
+// One axis of a Slice node, with Python's meaning of the bounds.
+struct Range {
+  std::int64_t axis, start, end, step;
+};
 
-void convert_slice(Call& call) {
-  auto x = call.activation(0);
+std::vector<Range> slice_ranges(const Call& call, std::int64_t dimensions) {
   const auto starts = call.integers_of("starts", 1).value_or(Dims{});
   const auto ends = call.integers_of("ends", 2).value_or(Dims{});
   Dims axes(starts.size());
@@ -54,19 +58,52 @@ void convert_slice(Call& call) {
       steps.size() != starts.size()) {
     call.fail("as many starts, ends, axes and steps were expected");
   }
+  std::vector<Range> ranges;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto& shape = call.shape(x);
-    const auto axis = axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(shape.size()) : 0);
-    const bool batch = axis == 0;
-    const auto size = batch ? kBatch : shape.at(static_cast<std::size_t>(axis));
+    const auto axis = axes[i] + (axes[i] < 0 ? dimensions : 0);
+    if (axis < 0 || axis >= dimensions) call.fail("an axis is out of range");
+    if (steps[i] == 0) call.fail("a step of 0");
+    // A longer step picks no more than the first element either.
+    const auto step = std::clamp(steps[i], -kMaxExtent, kMaxExtent);
+    ranges.push_back({axis, starts[i], ends[i], step});
+  }
+  return ranges;
+}
+
+}  // namespace
+
+at::Tensor fold_slice(const Call& call) {
+  auto x = call.constant(0);
+  for (const auto& range : slice_ranges(call, x.dim())) {
+    const auto size = x.size(range.axis);
+    const std::int64_t low = range.step > 0 ? 0 : -1, high = range.step > 0 ? size : size - 1;
+    const auto index = [&](std::int64_t at) {
+      return std::clamp(at < 0 ? at + size : at, low, high);
+    };
+    const auto from = index(range.start), to = index(range.end);
+    const bool empty = range.step > 0 ? to <= from : to >= from;
+    const auto picked =
+        empty ? at::arange(0, at::kLong) : at::arange(from, to, range.step, at::kLong);
+    x = x.index_select(range.axis, picked);
+  }
+  return x;
+}
+
+void convert_slice(Call& call) {
+  auto x = call.activation(0);
+  const auto dimensions = static_cast<std::int64_t>(call.shape(x).size());
+  for (const auto& range : slice_ranges(call, dimensions)) {
+    const bool batch = range.axis == 0;
+    const auto size = batch ? kBatch : call.shape(x)[static_cast<std::size_t>(range.axis)];
     const auto index = [&](std::int64_t at) {
       if (batch && call.is_batch(at)) return size;
       return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
     };
-    const Slice slice{axis, index(starts[i]), index(ends[i]), steps[i]};
+    const Slice slice{range.axis, index(range.start), index(range.end), range.step};
     if (slice.step < 1) call.fail("an activation cannot be sliced backwards");
     if (slice.start == 0 && slice.end == size && slice.step == 1) continue;
     if (batch) call.fail("the batch cannot be sliced");
+    if (slice.start >= slice.end) call.fail("nothing is left");
     x = call.append(call.unique_name(), slice, {x});
   }
   call.bind({x, {}});

@@ -47,6 +47,7 @@ void convert_pad(Call&);
 
 // convert_slices.cpp
 void convert_slice(Call&);
+at::Tensor fold_slice(const Call&);
 void convert_split(Call&);
 void convert_split_to_sequence(Call&);
 void convert_sequence_at(Call&);
@@ -82,7 +83,6 @@ at::Tensor fold_unsqueeze(const Call&);
 at::Tensor fold_squeeze(const Call&);
 at::Tensor fold_concat(const Call&);
 at::Tensor fold_reshape(const Call&);
-at::Tensor fold_slice(const Call&);
 at::Tensor fold_transpose(const Call&);
 at::Tensor fold_expand(const Call&);
 void convert_cast_like(Call&);  // its second input gives a type only

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants that are made, moved, cut and joined.
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
@@ -59,19 +58,6 @@ Dims known_shape(const Call& call, Dims dims) {
   for (const auto size : dims) elements *= static_cast<double>(size);
   if (elements > kMaxElements) call.fail("makes a constant of more than 2^24 elements");
   return dims;
-}
-
-// Python's slice(start, end, step) as indices.
-at::Tensor slice_indices(const Call& call, std::int64_t size, std::int64_t start, std::int64_t end,
-                         std::int64_t step) {
-  if (step == 0) call.fail("a step of 0");
-  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-  const auto index = [&](std::int64_t at) {
-    return std::clamp(at < 0 ? at + size : at, low, high);
-  };
-  const auto from = index(start), to = index(end);
-  if ((to - from) * step <= 0) return at::arange(0, at::kLong);
-  return at::arange(from, to, step, at::kLong);
 }
 
 }  // namespace
@@ -152,21 +138,6 @@ at::Tensor fold_reshape(const Call& call) {
     if (copied) shape[i] = x.size(static_cast<std::int64_t>(i));
   }
   return x.reshape(shape);
-}
-
-at::Tensor fold_slice(const Call& call) {
-  auto x = call.constant(0);
-  const auto starts = call.integers_of("starts", 1).value_or(Dims{});
-  const auto ends = call.integers_of("ends", 2).value_or(Dims{});
-  Dims axes(starts.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  axes = call.integers_of("axes", 3).value_or(axes);
-  const auto steps = call.has(4) ? call.integers(4) : Dims(starts.size(), 1);
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto axis = from_front(call, axes.at(i), x.dim());
-    x = x.index_select(axis, slice_indices(call, x.size(axis), starts[i], ends.at(i), steps.at(i)));
-  }
-  return x;
 }
 
 at::Tensor fold_transpose(const Call& call) {

@@ -164,20 +164,6 @@ std::string Importer::unique_name(const std::string& wanted) {
   return name;
 }
 
-const Value& Importer::value(const proto::Node& node, std::size_t input) const {
-  if (input >= node.inputs.size()) {
-    throw Error(ErrorCode::bad_input,
-                node.op_type + " '" + node.name + "' lacks input " + std::to_string(input));
-  }
-  const auto found = values_.find(node.inputs[input]);
-  if (found == values_.end()) {
-    throw Error(ErrorCode::bad_input, node.op_type + " '" + node.name + "' reads '" +
-                                          node.inputs[input] +
-                                          "', which nothing before it produces");
-  }
-  return found->second;
-}
-
 }  // namespace zsq::models::onnx
 
 namespace zsq::models {

@@ -49,7 +49,6 @@ class Importer {
   void convert(const proto::Node& node);
   NodeId output() const;
   std::string unique_name(const std::string& wanted);
-  const Value& value(const proto::Node& node, std::size_t input) const;
 
   const proto::Model& file_;
   const LoadOptions& options_;
@@ -85,16 +84,19 @@ class Call {
 
   std::size_t inputs() const { return node_.inputs.size(); }
   bool has(std::size_t input) const { return input < inputs() && !node_.inputs[input].empty(); }
-  const Value& value(std::size_t input) const { return importer_.value(node_, input); }
+  // Error(bad_input): the node lacks that input, or nothing before it produces it.
+  const std::string& input_name(std::size_t input) const;
+  const Value& value(std::size_t input) const;
   bool is_constant(std::size_t input) const { return value(input).constant.defined(); }
   const at::Tensor& constant(std::size_t input) const;
   std::vector<std::int64_t> integers(std::size_t input) const;  // a constant, as a list
   double scalar(std::size_t input) const;                       // a constant of one element
-  NodeId activation(std::size_t input);  // a constant becomes a Parameter node
+  NodeId activation(std::size_t input) const;
+  NodeId operand(std::size_t input);  // the same, or a constant as a Parameter node
   const Shape& shape(NodeId node) const {
     return importer_.shapes_[static_cast<std::size_t>(node)];
   }
-  bool has_one_use(std::size_t input) const;
+  bool has_one_use(std::size_t input) const;  // under all names that stand for the same node
   bool is_initializer(std::size_t input) const;
 
   // A list that is an attribute up to some opset and an input after it; none: neither is there.

@@ -424,6 +424,28 @@ TEST(Linear, GemmWithFactorsAndMatMulWithAdd) {
   expect_near(matmul.run(image()), pooled.matmul(w) + b);
 }
 
+// Only the sum goes through the Add; the product is read once more, under another name.
+TEST(Linear, AnAddBehindAProductThatIsReadTwiceStaysAnAdd) {
+  OnnxFile file(13, kImage);
+  const auto w = wave({4, 5}), b = wave({5});
+  file.initializer("w", w)
+      .initializer("b", b)
+      .node("GlobalAveragePool", {"x"}, {"p"})
+      .node("Flatten", {"p"}, {"f"})
+      .node("MatMul", {"f", "w"}, {"m"})
+      .node("Identity", {"m"}, {"again"})
+      .node("Add", {"again", "b"}, {"sum"})
+      .node("Mul", {"m", "sum"}, {"y"});
+  const auto product = image().mean({2, 3}).matmul(w);
+  expect_near(file.run(image()), product * (product + b));
+}
+
+TEST(Broadcasting, NeverAlongTheBatch) {
+  OnnxFile file(13, kImage);
+  file.initializer("c", wave({2, 1, 1, 1})).node("Add", {"x", "c"}, {"y"});
+  EXPECT_NE(refusal(file).find("batch"), std::string::npos);
+}
+
 TEST(BatchNormalization, RunsInInferenceAndWarnsOfTrainingMode) {
   OnnxFile file(14, kImage);
   const auto g = wave({4}), b = g.cos(), m = g.sin(), v = g.abs() + 0.5;
