@@ -28,10 +28,10 @@ class ImageSource {
 // One image file, f32 [1, 3, size, size].
 at::Tensor load_image(const std::filesystem::path& path, const Preset& preset);
 
-// CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder (label =
-// index in synsets.txt where there is one, in the folder or its parent, else of the sorted folder
-// names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed) and labels.
-// Error(bad_input) says what was looked for.
+// CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder
+// (label = index in synsets.txt where there is one, in the folder or its parent, else of the sorted
+// folder names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed)
+// and labels. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset);
 
 struct Result {
@@ -41,7 +41,7 @@ struct Result {
   at::Tensor predictions;  // int64 [images], the arg-max of each image
 };
 
-Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of, const ImageSource& source,
-                const DataOptions& options, Observer& observer);
+Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
+                const ImageSource& source, const DataOptions& options, Observer& observer);
 
 }  // namespace zsq::eval

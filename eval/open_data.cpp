@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "eval/sources.h"

@@ -9,8 +9,8 @@
 namespace zsq {
 
 struct DataOptions {
-  std::string eval_data;  // folder or file; empty: no evaluation
-  std::string preset;     // preprocessing, see eval/preset.h; empty: not known
+  std::string eval_data;         // folder or file; empty: no evaluation
+  std::string preset;            // preprocessing, see eval/preset.h; empty: not known
   std::int64_t eval_images = 0;  // 0: all
   std::int64_t eval_batch_size = 64;
 };

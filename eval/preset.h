@@ -23,7 +23,8 @@ struct Preset {
   std::pair<double, double> value_range() const;
 };
 
-// torchvision, pytorchcv, efficientnet_lite0, cifar10, cifar100 (registry in preset.cpp).
+// torchvision, pytorchcv, efficientnet_lite0, cifar10, cifar100, pytorchcv_cifar10 (registry in
+// preset.cpp).
 std::vector<std::string> preset_names();
 const Preset& preset(const std::string& name);  // Error(usage) names the nearest
 

@@ -274,7 +274,8 @@ def main(model_path, images_path, result_path):
 
     codes = code_values(model)
     for name in codes:
-        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, None))
+        shown = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, None)
+        model.graph.output.append(shown)
     shown = session(model.SerializeToString()).run(codes, {"input": images})
     gaps = [np.abs(values[name] - q.astype(np.int64)) for name, q in zip(codes, shown)]
 

@@ -2,8 +2,9 @@
 #include "formats/onnx.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
+
+#include <algorithm>
 
 #include "core/error.h"
 #include "exporters/export.h"
