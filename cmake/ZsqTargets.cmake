@@ -1,8 +1,8 @@
-# zsq_library(<folder> SOURCES ... DEPS ...): the static library zsq_<folder>, linking only its row of
-# the level table. zsq_test(<folder> SOURCES ... DEPS ...): the GoogleTest program <folder>_test.
 # GCC 12 takes string concatenation for overlapping copies (its bug 105651).
 set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
 
+# zsq_library(<folder> SOURCES ... DEPS ...): the static library zsq_<folder>, linking only its row of
+# the level table. zsq_test(<folder> SOURCES ... DEPS ...): the GoogleTest program <folder>_test.
 function(zsq_library folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(zsq_${folder} STATIC ${ARG_SOURCES})

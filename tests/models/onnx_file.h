@@ -3,7 +3,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "models/execute.h"
 #include "models/load.h"
 
@@ -45,5 +47,16 @@ class OnnxFile {
 
   formats::onnx::Model file;
 };
+
+// What the importer says of a graph that it refuses.
+inline std::string refusal(const OnnxFile& file, const models::LoadOptions& options = {}) {
+  try {
+    file.import(options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported_model);
+    return error.what();
+  }
+  return "accepted";
+}
 
 }  // namespace zsq::test

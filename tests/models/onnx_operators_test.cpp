@@ -18,7 +18,6 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
 #include "tests/models/onnx_file.h"
 
 namespace zsq::models {
@@ -27,6 +26,7 @@ namespace {
 using test::Attributes;
 using test::Ints;
 using test::OnnxFile;
+using test::refusal;
 
 at::Tensor wave(const Ints& shape) {
   std::int64_t count = 1;
@@ -46,16 +46,6 @@ std::int64_t count(const Model& model) {
   std::int64_t result = 0;
   for (const auto& node : model.graph.nodes) result += is<Op>(node) ? 1 : 0;
   return result;
-}
-
-std::string refusal(const OnnxFile& file, const LoadOptions& options = {}) {
-  try {
-    file.import(options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::unsupported_model);
-    return error.what();
-  }
-  return "accepted";
 }
 
 const Ints kImage{4, 9, 7};
@@ -475,40 +465,6 @@ TEST(Dynamo, ZeroBiasOfAConvolutionIsDropped) {
   const auto model = file.import();
   EXPECT_EQ(model.parameters.names(), test::Names{"w"});
   expect_near(file.run(image()), at::conv2d(image(), w));
-}
-
-TEST(Refusals, NameTheCause) {
-  OnnxFile unknown(13, kImage);
-  unknown.node("LSTM", {"x"}, {"y"});
-  const auto text = refusal(unknown);
-  EXPECT_NE(text.find("LSTM"), std::string::npos);
-  EXPECT_NE(text.find("node_y"), std::string::npos);
-  EXPECT_NE(text.find("BatchNormalization, Cast"), std::string::npos);
-
-  OnnxFile custom(13, kImage);
-  custom.node("Relu", {"x"}, {"y"}).file.graph.nodes[0].domain = "com.example";
-  EXPECT_NE(refusal(custom).find("com.example.Relu"), std::string::npos);
-
-  EXPECT_NE(refusal(OnnxFile(6, kImage)).find("opset 6"), std::string::npos);
-  EXPECT_NE(refusal(OnnxFile(22, kImage)).find("opset 22"), std::string::npos);
-
-  OnnxFile two_inputs(13, kImage);
-  two_inputs.node("Relu", {"x"}, {"y"}).file.graph.inputs.push_back({"z", 1, {}});
-  EXPECT_NE(refusal(two_inputs).find("'z'"), std::string::npos);
-
-  OnnxFile data_shape(13, kImage);
-  data_shape.initializer("i", ints({0})).node("Gather", {"x", "i"}, {"y"});
-  EXPECT_NE(refusal(data_shape).find("depends on the image"), std::string::npos);
-}
-
-TEST(ImageSize, IsAskedForWhereTheFileLeavesItOpen) {
-  OnnxFile file(13, {4, -1, -1});
-  file.node("Relu", {"x"}, {"y"});
-  EXPECT_THROW(file.import(), Error);
-  LoadOptions options;
-  options.image_size = 6;
-  const auto model = file.import(options);
-  EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 6, 6}));
 }
 
 }  // namespace

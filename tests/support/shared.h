@@ -10,11 +10,13 @@ namespace zsq::test {
 
 inline std::filesystem::path shared_path(const std::string& relative) {
   const char* root = std::getenv("ZSQ_SHARED");
-  return (root ? std::filesystem::path(root) : std::filesystem::path(ZSQ_SOURCE_DIR) / "../shared") /
+  return (root ? std::filesystem::path(root)
+               : std::filesystem::path(ZSQ_SOURCE_DIR) / "../shared") /
          relative;
 }
 
 }  // namespace zsq::test
 
-#define ZSQ_SKIP_WITHOUT(path)                                                     \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << (path).string() << "; set ZSQ_SHARED"
+#define ZSQ_SKIP_WITHOUT(path)        \
+  if (!std::filesystem::exists(path)) \
+  GTEST_SKIP() << "needs " << (path).string() << "; set ZSQ_SHARED"
