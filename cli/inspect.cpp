@@ -13,8 +13,10 @@ namespace {
 
 std::string shape_text(const std::vector<std::int64_t>& shape, std::size_t first) {
   std::string text;
-  for (std::size_t i = first; i < shape.size(); ++i)
-    text += (i > first ? "x" : "") + std::to_string(shape[i]);
+  for (std::size_t i = first; i < shape.size(); ++i) {
+    if (i > first) text += 'x';
+    text += std::to_string(shape[i]);
+  }
   return text;
 }
 

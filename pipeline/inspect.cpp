@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/inspect.h"
 
+#include <algorithm>
+
 #include "models/execute.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
@@ -34,6 +36,11 @@ std::vector<InspectLayer> list_layers(const models::Model& model) {
 std::string kind_name(models::BatchNormVerdict::Kind kind) {
   using enum models::BatchNormVerdict::Kind;
   return kind == usable ? "usable" : kind == folded ? "folded" : "none";
+}
+
+bool is_quantized(const models::Model& model) {
+  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(),
+                     [](const auto& node) { return quant::activation_quantizer(node) != nullptr; });
 }
 
 // The bits that each layer would have; the ranges do not matter here, so the quickest rule serves.
@@ -71,6 +78,10 @@ InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& re
   report.batch_norm_channels = verdict.channels;
   report.dead_channels = verdict.dead_channels;
   report.quantizable = verdict.kind == models::BatchNormVerdict::Kind::usable;
+  if (is_quantized(model)) {
+    report.batch_norm = "folded";
+    report.explanation = "already quantized; BatchNorm is part of its scales and biases";
+  }
   if (report.quantizable) add_student_bits(model, recipe.quantize, report);
   return report;
 }

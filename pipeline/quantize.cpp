@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "eval/evaluate.h"
@@ -82,7 +83,7 @@ std::vector<LayerResult> describe_layers(const quant::Student& student,
     result.activation_bits = layer.activation_bits;
     const auto values = [&](const std::string& name) {
       const at::Tensor t =
-          student.parameters.at(name).detach().to(at::kDouble).flatten().contiguous();
+          student.parameters.at(name).detach().to(at::kCPU, at::kDouble).flatten().contiguous();
       return std::vector<double>(t.const_data_ptr<double>(),
                                  t.const_data_ptr<double>() + t.numel());
     };
@@ -127,7 +128,7 @@ class Job {
       report_.teacher = measure(teacher_.graph, teacher_.parameters, "teacher");
       report_.student = measure(student.graph, student.parameters, "student");
     }
-    report_.seconds = seconds_since(start_);
+    report_.seconds = seconds_since(start_) + std::max(0.0, earlier_seconds_);
     formats::write_atomically(output_.file("report.json"), std::string_view(to_json(report_)));
     formats::write_atomically(output_.file("report.html"), std::string_view(to_html(report_)));
     output_.remove_checkpoint();
@@ -145,7 +146,10 @@ class Job {
   void train(quant::Student& student) {
     const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
     const double budget = recipe_.process.time_budget.seconds;
+    // At least one at the end, so that a run stopped while it evaluates can be resumed too.
+    const auto every = recipe_.process.checkpoint_every, iterations = recipe_.finetune.iterations;
     generator::Generator generator(teacher_, recipe_.generate, seed);
+    const Clock::time_point begin = Clock::now();
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
@@ -154,10 +158,10 @@ class Job {
                     .seed = seed,
                     .time_budget = budget > 0 ? std::max(1.0, budget - seconds_since(start_)) : 0,
                     .checkpoint = output_.checkpoint(),
-                    .checkpoint_every = recipe_.process.checkpoint_every,
+                    .checkpoint_every = every > 0 ? std::min(every, iterations) : iterations,
                     .resume = options_.resume},
                    observer_);
-    quant::refresh_weight_grids(student);
+    earlier_seconds_ = trained.seconds - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
     report_.skipped_steps = trained.skipped;
     report_.layers = describe_layers(student, trained);
@@ -209,6 +213,7 @@ class Job {
   }
 
   Clock::time_point start_ = Clock::now();
+  double earlier_seconds_ = 0;
   const QuantizeOptions& options_;
   Recipe recipe_;
   pipeline::OutputFolder output_;

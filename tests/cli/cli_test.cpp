@@ -215,6 +215,8 @@ TEST_F(Cli, QuantizeEvalAndRunWorkTogether) {
   EXPECT_EQ(report["scheme"], "W8A8");
   EXPECT_NEAR(json["top1"].get<double>(), report["student"]["top1"].get<double>(), 0.5);
 
+  EXPECT_NE(run("inspect " + path("out")).out.find("already quantized"), std::string::npos);
+
   // The resolved recipe repeats the run.
   const Outcome again = run("quantize " + model + " --quiet --recipe " + path("out") +
                             "/resolved.yaml -o " + path("again"));

@@ -12,6 +12,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+class StopsEvaluation : public Observer {
+ public:
+  void on_message(LogLevel, const std::string& message) override {
+    stop_ = stop_ || message.starts_with("evaluating");
+  }
+  bool stop_requested() override { return stop_; }
+
+ private:
+  bool stop_ = false;
+};
+
 class StopsAfter : public Observer {
  public:
   explicit StopsAfter(int iterations) : left_(iterations) {}
@@ -21,34 +32,45 @@ class StopsAfter : public Observer {
   int left_;
 };
 
+ErrorCode code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return ErrorCode::internal;
+}
+
 TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
   const fs::path folder = fs::temp_directory_path() / ("zsq_resume_" + std::to_string(getpid()));
   fs::create_directories(folder);
   const fs::path model = folder / "shapes.onnx";
-  test::save_onnx(test::train_tiny_network(0).model, model);
+  const test::TinyNetwork network = test::train_tiny_network(0);
+  test::save_onnx(network.model, model);
+  test::save_npz(network.test, folder / "shapes.npz");
   QuantizeOptions options;
-  options.recipe =
-      load_recipe("deploy", {"finetune.iterations=24", "finetune.batch_size=8",
-                             "finetune.warmup=0.25", "quantize.activations.calibration_images=16",
-                             "process.agreement_images=0", "process.threads=1"});
+  options.recipe = load_recipe(
+      "deploy", {"finetune.iterations=24", "finetune.batch_size=8", "finetune.warmup=0.25",
+                 "quantize.activations.calibration_images=16", "process.agreement_images=0",
+                 "process.threads=1", "data.preset=cifar10"});
   quantize(model, options, folder / "unbroken");
 
-  for (const int stop_at : {3, 15}) {  // in the warm-up, in the fine-tuning
-    const fs::path output = folder / ("stopped" + std::to_string(stop_at));
-    StopsAfter observer(stop_at);
-    try {
-      quantize(model, options, output, &observer);
-      FAIL() << "the run was not stopped";
-    } catch (const Error& error) {
-      ASSERT_EQ(error.code(), ErrorCode::stopped) << error.what();
-    }
+  options.recipe.data.eval_data = folder / "shapes.npz";
+  StopsAfter in_warm_up(3), in_fine_tuning(15);
+  StopsEvaluation in_evaluation;
+  for (Observer* observer :
+       {static_cast<Observer*>(&in_warm_up), static_cast<Observer*>(&in_fine_tuning),
+        static_cast<Observer*>(&in_evaluation)}) {
+    const fs::path output = folder / "stopped";
+    EXPECT_EQ(code_of([&] { quantize(model, options, output, observer); }), ErrorCode::stopped);
     QuantizeOptions resumed = options;
     resumed.resume = true;
     resumed.recipe.process.seed = 1;
-    EXPECT_THROW(quantize(model, resumed, output), Error) << "another run's checkpoint was taken";
+    EXPECT_EQ(code_of([&] { quantize(model, resumed, output); }), ErrorCode::usage);
     resumed.recipe.process.seed = 0;
     resumed.recipe.process.checkpoint_every = 5;  // how often to save is no part of the result
-    quantize(model, resumed, output);
+    EXPECT_TRUE(quantize(model, resumed, output).student.has_value());
     EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
                 formats::read_file(folder / "unbroken" / "model.safetensors"));
     EXPECT_FALSE(fs::exists(output / "checkpoint"));
