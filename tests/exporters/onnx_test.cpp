@@ -33,7 +33,10 @@ QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
   return options;
 }
 
-fs::path file(const std::string& name) { return fs::path(testing::TempDir()) / ("zsq_" + name); }
+// Tests run side by side, each in a process of its own.
+fs::path file(const std::string& name) {
+  return fs::path(testing::TempDir()) / ("zsq_" + std::to_string(getpid()) + "_" + name);
+}
 
 at::Tensor logits_of(const quant::Student& student, const at::Tensor& images) {
   return models::execute(student.graph, student.parameters, images).detach();

@@ -43,7 +43,8 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   quant::Student student = quant::insert_quantizers(teacher, options);
   quant::calibrate(student, [&] { return calibration->load(100, c.images).images; });
 
-  const auto path = std::filesystem::path(testing::TempDir()) / ("zsq_" + c.preset + ".onnx");
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("zsq_" + std::to_string(getpid()) + ".onnx");
   const ExportReport report = export_onnx(student, path, {});
   for (const ExecutesAs& layer : report.layers) EXPECT_EQ(layer.executes_as, "int8") << layer.layer;
   const at::Tensor images = source->load(0, c.images).images;

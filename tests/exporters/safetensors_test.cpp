@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,8 @@ namespace zsq::exporters {
 namespace {
 
 std::filesystem::path file(const std::string& name) {
-  return std::filesystem::path(testing::TempDir()) / ("zsq_" + name);
+  return std::filesystem::path(testing::TempDir()) /
+         ("zsq_" + std::to_string(getpid()) + "_" + name);
 }
 
 QuantOptions scheme(std::int64_t bits) {
