@@ -254,7 +254,7 @@ TEST_F(Cli, RunNamesClassesOfImages) {
   EXPECT_NE(json[0]["classes"][0]["name"].get<std::string>().find("tench"), std::string::npos);
 }
 
-TEST_F(Cli, ASignalStopsWith75AndResumeEndsTheRun) {
+TEST_F(Cli, ASignalStopsWith75AndTheCheckpointKnowsItsRun) {
   const std::string command = "quantize " + tiny().model.string() + " -o " + path("out") + kShort;
   const pid_t child = fork();
   if (child == 0) {
