@@ -12,12 +12,20 @@ find_package_handle_standard_args(
   REASON_FAILURE_MESSAGE "run scripts/install_deps.sh, or pass -DLIBTORCH_ROOT=<folder that holds include/ and lib/>")
 if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
   get_filename_component(LIBTORCH_LIB_DIR ${LIBTORCH_CPU} DIRECTORY)
+  # The OpenMP runtime that libtorch brings: a second one in the process would fight it for the cores.
+  file(GLOB LIBTORCH_OPENMP ${LIBTORCH_LIB_DIR}/libgomp*.so*)
   add_library(Libtorch::libtorch INTERFACE IMPORTED)
   set_target_properties(
     Libtorch::libtorch
     PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
                "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
-               INTERFACE_LINK_LIBRARIES "${LIBTORCH_CPU};${LIBTORCH_C10}"
+               INTERFACE_LINK_LIBRARIES "${LIBTORCH_CPU};${LIBTORCH_C10};${LIBTORCH_OPENMP}"
                INTERFACE_LINK_OPTIONS
                "-Wl,--allow-shlib-undefined;-Wl,-rpath,${LIBTORCH_LIB_DIR}")
+  # For code that calls at::parallel_for, which is serial without the flag.
+  add_library(Libtorch::parallel INTERFACE IMPORTED)
+  target_link_libraries(Libtorch::parallel INTERFACE Libtorch::libtorch)
+  if(LIBTORCH_OPENMP)
+    target_compile_options(Libtorch::parallel INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+  endif()
 endif()
