@@ -40,10 +40,11 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 
 std::string unknown_name_message(std::string_view kind, std::string_view name,
                                  const std::vector<std::string>& known) {
-  std::string message = "'" + std::string(name) + "' is not a " + std::string(kind);
-  if (const std::string near = nearest_name(name, known); !near.empty())
-    message += "; did you mean '" + near + "'?";
-  message += " Known:";
+  const bool vowel = kind.find_first_of("aeiou") == 0;
+  std::string message =
+      "'" + std::string(name) + "' is not " + (vowel ? "an " : "a ") + std::string(kind);
+  const std::string near = nearest_name(name, known);
+  message += near.empty() ? ". Known:" : "; did you mean '" + near + "'? Known:";
   for (std::size_t i = 0; i < known.size(); ++i) message += (i ? ", " : " ") + known[i];
   return message;
 }

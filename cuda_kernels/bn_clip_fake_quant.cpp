@@ -11,6 +11,7 @@
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
+#include "cuda_kernels/scale_gradient.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -23,7 +24,7 @@ constexpr const char* kOp = "bn_clip_fake_quant";
 void check_arguments(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
                      const at::Tensor& mean, const at::Tensor& variance, const at::Tensor& scale,
                      const at::Tensor& zero_point, const BnClipFakeQuantArgs& args) {
-  check_float(kOp, "x", x);
+  check_activation(kOp, "x", x);
   if (x.dim() != 4) fail(kOp, "x", describe(x), "[N, C, H, W]");
   const at::IntArrayRef channels = x.sizes().slice(1, 1);
   check_like(kOp, "gamma", gamma, x, channels);
@@ -60,40 +61,53 @@ at::Tensor forward_raw(const Saved& saved, const BnClipFakeQuantArgs& args) {
   at::Tensor y = at::empty_like(saved.x);
   if (y.numel() == 0) return y;
   const BnClipView view = view_of(saved, args);
-  const float* in = saved.x.const_data_ptr<float>();
-  float* out = y.mutable_data_ptr<float>();
-  if (y.is_cuda()) {
-    const CudaScope cuda(kOp, y.device());
-    if constexpr (kHasCuda) bn_clip_fake_quant_cuda(in, out, view, cuda.stream());
-  } else {
-    bn_clip_fake_quant_cpu(in, out, view);
-  }
+  with_element_type(y, [&]<class T>(T) {
+    const T* in = elements<T>(saved.x);
+    T* out = mutable_elements<T>(y);
+    if (y.is_cuda()) {
+      const CudaScope cuda(kOp, y.device());
+      if constexpr (kHasCuda) bn_clip_fake_quant_cuda(in, out, view, cuda.stream());
+    } else {
+      bn_clip_fake_quant_cpu(in, out, view);
+    }
+  });
   return y;
 }
 
 // dx, and sums [2, C] over du and du (x - mean).
-std::pair<at::Tensor, at::Tensor> backward_raw(const Saved& saved, const at::Tensor& dy_any,
+std::pair<at::Tensor, at::Tensor> backward_raw(const Saved& saved, const at::Tensor& dy,
                                                const BnClipFakeQuantArgs& args) {
   const at::Tensor& x = saved.x;
-  const at::Tensor dy = in_order_of(x, dy_any);
   at::Tensor dx = at::empty_like(x);
   at::Tensor sums = at::zeros({2, x.size(1)}, x.options().dtype(at::kDouble));
   if (x.numel() == 0) return {dx, sums};
   const BnClipView view = view_of(saved, args);
-  const float* in = x.const_data_ptr<float>();
-  const float* dy_data = dy.const_data_ptr<float>();
-  float* dx_data = dx.mutable_data_ptr<float>();
   double* sums_data = sums.mutable_data_ptr<double>();
-  if (x.is_cuda()) {
-    const CudaScope cuda(kOp, x.device());
-    const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
-    if constexpr (kHasCuda)
-      bn_clip_fake_quant_backward_cuda(in, dy_data, dx_data, sums_data,
-                                       partial.mutable_data_ptr<double>(), view, cuda.stream());
-  } else {
-    bn_clip_fake_quant_backward_cpu(in, dy_data, dx_data, sums_data, view);
-  }
+  with_element_type(x, [&]<class T>(T) {
+    const T *in = elements<T>(x), *dy_data = elements<T>(dy);
+    T* dx_data = mutable_elements<T>(dx);
+    if (x.is_cuda()) {
+      const CudaScope cuda(kOp, x.device());
+      const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
+      if constexpr (kHasCuda)
+        bn_clip_fake_quant_backward_cuda(in, dy_data, dx_data, sums_data,
+                                         partial.mutable_data_ptr<double>(), view, cuda.stream());
+    } else {
+      bn_clip_fake_quant_backward_cpu(in, dy_data, dx_data, sums_data, view);
+    }
+  });
   return {dx, sums};
+}
+
+at::Tensor scale_gradient_raw(const Saved& saved, const at::Tensor& dy,
+                              const BnClipFakeQuantArgs& args) {
+  const at::Tensor none = at::zeros(saved.scale.sizes(), saved.scale.options());
+  if (saved.x.numel() == 0) return none;
+  const BnClipView view = view_of(saved, args);
+  return scale_gradient(saved.x, dy,
+                        {view.layout, view.gain, view.offset, view.lo, view.hi, view.scale,
+                         view.zero_point, /*per_channel=*/false, view.range},
+                        saved.scale.sizes());
 }
 
 struct BnClipFakeQuant : torch::autograd::Function<BnClipFakeQuant> {
@@ -108,6 +122,7 @@ struct BnClipFakeQuant : torch::autograd::Function<BnClipFakeQuant> {
                       scale.contiguous(), zero_point.contiguous()};
     ctx->save_for_backward(
         {saved.x, saved.gain, saved.offset, saved.mean, saved.scale, saved.zero_point, deviation});
+    ctx->saved_data["learns_scale"] = scale.requires_grad();
     ctx->saved_data["settings"] = std::vector<double>{
         args.lo, args.hi, static_cast<double>(args.qmin), static_cast<double>(args.qmax),
         args.surrogate == Surrogate::clipped ? 1.0 : 0.0};
@@ -124,9 +139,13 @@ struct BnClipFakeQuant : torch::autograd::Function<BnClipFakeQuant> {
     args.qmin = static_cast<std::int64_t>(settings[2]);
     args.qmax = static_cast<std::int64_t>(settings[3]);
     args.surrogate = settings[4] != 0 ? Surrogate::clipped : Surrogate::pass_through;
-    const auto [dx, sums] = backward_raw({t[0], t[1], t[2], t[3], t[4], t[5]}, grads[0], args);
+    const Saved saved{t[0], t[1], t[2], t[3], t[4], t[5]};
+    const at::Tensor dy = in_order_of(saved.x, grads[0]);
+    const auto [dx, sums] = backward_raw(saved, dy, args);
     const at::Tensor none;
-    return {dx,  (sums[1] / t[6]).to(at::kFloat), sums[0].to(at::kFloat), none, none, none, none,
+    const at::Tensor dscale =
+        ctx->saved_data["learns_scale"].toBool() ? scale_gradient_raw(saved, dy, args) : none;
+    return {dx,  (sums[1] / t[6]).to(at::kFloat), sums[0].to(at::kFloat), none, none, dscale, none,
             none};
   }
 };

@@ -4,12 +4,13 @@
 //
 // u is computed as x * gain + offset with gain = gamma / sqrt(variance + eps) and
 // offset = beta - mean * gain. NaN stays NaN.
-// x [N, C, H, W] f32, contiguous or channels_last, and y keeps the layout; gamma, beta, mean,
+// x [N, C, H, W] f32 or bf16 (the arithmetic is in f32), contiguous or channels_last, and y keeps
+// layout and type; gamma, beta, mean,
 // variance [C]; scale, zero_point [].
 //
-// Gradients to x, gamma and beta, first derivatives only: dL/dv = dL/dy where the code was not
-// clamped (surrogate clipped) or everywhere (pass_through); dL/du = dL/dv where lo < u < hi, else
-// 0. mean and variance get none.
+// Gradients to x, gamma, beta and scale (scale_gradient.h), first derivatives only: dL/dv = dL/dy
+// where the code was not clamped (surrogate clipped) or everywhere (pass_through); dL/du = dL/dv
+// where lo < u < hi, else 0. mean and variance get none.
 #pragma once
 #include "cuda_kernels/fake_quant.h"
 

@@ -19,35 +19,43 @@ struct Forward {
 };
 
 // Writes dx and adds du and du * (x - mean).
+template <class T>
 struct Backward {
   BnClipView view;
-  const float *x, *dy;
-  float* dx;
-  __device__ void operator()(std::int64_t i, std::int64_t c, double& sum, double& products) const {
-    const bool passes =
-        clip_quant_passes(affine(x[i], view.gain[c], view.offset[c]), grid_of(view));
-    const float du = passes ? dy[i] : 0.0f;
-    dx[i] = du * view.gain[c];
-    sum += du;
-    products += du * (x[i] - view.mean[c]);
+  const T *x, *dy;
+  T* dx;
+  __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
+    const float u = load(x[i]);
+    const bool passes = clip_quant_passes(affine(u, view.gain[c], view.offset[c]), grid_of(view));
+    const float du = passes ? load(dy[i]) : 0.0f;
+    store(dx[i], du * view.gain[c]);
+    sums[0] += du;
+    sums[1] += du * (u - view.mean[c]);
   }
 };
 
 }  // namespace
 
-void bn_clip_fake_quant_cuda(const float* x, float* y, const BnClipView& view,
-                             cudaStream_t stream) {
+template <class T>
+void bn_clip_fake_quant_cuda(const T* x, T* y, const BnClipView& view, cudaStream_t stream) {
   const ChannelLayout& layout = view.layout;
   const std::int64_t n = layout.outer * layout.channels * layout.inner;
   launch_map("bn_clip_fake_quant", x, x, y, n, Forward{view, {n, layout.channels, layout.inner}},
              stream);
 }
 
-void bn_clip_fake_quant_backward_cuda(const float* x, const float* dy, float* dx, double* sums,
-                                      double* partial, const BnClipView& view,
-                                      cudaStream_t stream) {
-  launch_channel_sums("bn_clip_fake_quant backward", view.layout, sums, partial,
-                      Backward{view, x, dy, dx}, stream);
+template <class T>
+void bn_clip_fake_quant_backward_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
+                                      const BnClipView& view, cudaStream_t stream) {
+  launch_channel_sums<2>("bn_clip_fake_quant backward", view.layout, sums, partial,
+                         Backward<T>{view, x, dy, dx}, stream);
 }
+
+template void bn_clip_fake_quant_cuda(const float*, float*, const BnClipView&, cudaStream_t);
+template void bn_clip_fake_quant_backward_cuda(const float*, const float*, float*, double*, double*,
+                                               const BnClipView&, cudaStream_t);
+template void bn_clip_fake_quant_cuda(const Bf16*, Bf16*, const BnClipView&, cudaStream_t);
+template void bn_clip_fake_quant_backward_cuda(const Bf16*, const Bf16*, Bf16*, double*, double*,
+                                               const BnClipView&, cudaStream_t);
 
 }  // namespace zsq::cuda_kernels

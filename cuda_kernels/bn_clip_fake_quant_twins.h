@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of bn_clip_fake_quant.h over raw memory, at least one element.
+// Both twins of bn_clip_fake_quant.h over raw memory, at least one element; T is float or Bf16.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
 #include "cuda_kernels/cuda_stream.h"
-#include "cuda_kernels/quant_math.h"
+#include "cuda_kernels/element.h"
 
 namespace zsq::cuda_kernels {
 
@@ -35,14 +35,18 @@ struct BnClipView {
   bool clipped;
 };
 
-void bn_clip_fake_quant_cpu(const float* x, float* y, const BnClipView& view);
-void bn_clip_fake_quant_cuda(const float* x, float* y, const BnClipView& view, cudaStream_t stream);
+template <class T>
+void bn_clip_fake_quant_cpu(const T* x, T* y, const BnClipView& view);
+template <class T>
+void bn_clip_fake_quant_cuda(const T* x, T* y, const BnClipView& view, cudaStream_t stream);
 
 // dx = du * gain, and per channel the sums over du and du * (x - mean): sums [2, C] doubles.
-void bn_clip_fake_quant_backward_cpu(const float* x, const float* dy, float* dx, double* sums,
+template <class T>
+void bn_clip_fake_quant_backward_cpu(const T* x, const T* dy, T* dx, double* sums,
                                      const BnClipView& view);
 // `partial` is scratch for channel_sums_scratch(channels) doubles.
-void bn_clip_fake_quant_backward_cuda(const float* x, const float* dy, float* dx, double* sums,
-                                      double* partial, const BnClipView& view, cudaStream_t stream);
+template <class T>
+void bn_clip_fake_quant_backward_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
+                                      const BnClipView& view, cudaStream_t stream);
 
 }  // namespace zsq::cuda_kernels

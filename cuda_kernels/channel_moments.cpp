@@ -26,17 +26,19 @@ double elements_per_channel(const at::Tensor& x) {
 // Mean and biased variance [C] in double.
 std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
   const at::Tensor sums = at::empty({2, x.size(1)}, x.options().dtype(at::kDouble));
-  const float* in = x.const_data_ptr<float>();
   double* out = sums.mutable_data_ptr<double>();
-  if (x.is_cuda()) {
-    const CudaScope cuda(kOp, x.device());
-    const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
-    if constexpr (kHasCuda)
-      channel_moment_sums_cuda(in, out, partial.mutable_data_ptr<double>(), activation_layout(x),
-                               cuda.stream());
-  } else {
-    channel_moment_sums_cpu(in, out, activation_layout(x));
-  }
+  with_element_type(x, [&]<class T>(T) {
+    const T* in = elements<T>(x);
+    if (x.is_cuda()) {
+      const CudaScope cuda(kOp, x.device());
+      const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
+      if constexpr (kHasCuda)
+        channel_moment_sums_cuda(in, out, partial.mutable_data_ptr<double>(), activation_layout(x),
+                                 cuda.stream());
+    } else {
+      channel_moment_sums_cpu(in, out, activation_layout(x));
+    }
+  });
   const at::Tensor averages = sums / elements_per_channel(x);
   const at::Tensor mean = averages[0];
   return {mean, (averages[1] - mean * mean).clamp_min_(0)};
@@ -45,19 +47,21 @@ std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
 at::Tensor backward_raw(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& a,
                         const at::Tensor& b) {
   at::Tensor dx = at::empty_like(x);
-  const float* in = x.const_data_ptr<float>();
   const float* mean_data = mean.const_data_ptr<float>();
   const float* a_data = a.const_data_ptr<float>();
   const float* b_data = b.const_data_ptr<float>();
-  float* out = dx.mutable_data_ptr<float>();
-  if (x.is_cuda()) {
-    const CudaScope cuda(kOp, x.device());
-    if constexpr (kHasCuda)
-      channel_moments_backward_cuda(in, mean_data, a_data, b_data, out, activation_layout(x),
-                                    cuda.stream());
-  } else {
-    channel_moments_backward_cpu(in, mean_data, a_data, b_data, out, activation_layout(x));
-  }
+  with_element_type(x, [&]<class T>(T) {
+    const T* in = elements<T>(x);
+    T* out = mutable_elements<T>(dx);
+    if (x.is_cuda()) {
+      const CudaScope cuda(kOp, x.device());
+      if constexpr (kHasCuda)
+        channel_moments_backward_cuda(in, mean_data, a_data, b_data, out, activation_layout(x),
+                                      cuda.stream());
+    } else {
+      channel_moments_backward_cpu(in, mean_data, a_data, b_data, out, activation_layout(x));
+    }
+  });
   return dx;
 }
 
@@ -82,7 +86,7 @@ struct ChannelMoments : torch::autograd::Function<ChannelMoments> {
 }  // namespace
 
 std::pair<at::Tensor, at::Tensor> channel_moments(const at::Tensor& x) {
-  check_float(kOp, "x", x);
+  check_activation(kOp, "x", x);
   if ((x.dim() != 2 && x.dim() != 4) || x.numel() == 0)
     fail(kOp, "x", describe(x), "[N, C, H, W] or [N, C] with at least one element");
   const variable_list out = ChannelMoments::apply(x);

@@ -2,7 +2,7 @@
 // Batch moments per channel, as BatchNorm would see them in training.
 //   mean_c = average over n, h, w of x,   variance_c = average of (x - mean_c)^2   (biased)
 //
-// x [N, C, H, W] or [N, C] f32, contiguous or channels_last -> mean [C], variance [C] f32.
+// x [N, C, H, W] or [N, C] f32 or bf16, contiguous or channels_last -> mean [C], variance [C] f32.
 // Gradient, first derivatives only:
 //   dL/dx = (dL/dmean_c + 2 (x - mean_c) dL/dvariance_c) / (N H W)
 //

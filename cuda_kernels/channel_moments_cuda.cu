@@ -5,12 +5,13 @@
 namespace zsq::cuda_kernels {
 namespace {
 
+template <class T>
 struct Moments {
-  const float* x;
-  __device__ void operator()(std::int64_t i, std::int64_t, double& sum, double& squares) const {
-    const double v = x[i];
-    sum += v;
-    squares += v * v;
+  const T* x;
+  __device__ void operator()(std::int64_t i, std::int64_t, double* sums) const {
+    const double v = load(x[i]);
+    sums[0] += v;
+    sums[1] += v * v;
   }
 };
 
@@ -25,17 +26,25 @@ struct Backward {
 
 }  // namespace
 
-void channel_moment_sums_cuda(const float* x, double* sums, double* partial, ChannelLayout layout,
+template <class T>
+void channel_moment_sums_cuda(const T* x, double* sums, double* partial, ChannelLayout layout,
                               cudaStream_t stream) {
-  launch_channel_sums("channel_moments", layout, sums, partial, Moments{x}, stream);
+  launch_channel_sums<2>("channel_moments", layout, sums, partial, Moments<T>{x}, stream);
 }
 
-void channel_moments_backward_cuda(const float* x, const float* mean, const float* a,
-                                   const float* b, float* dx, ChannelLayout layout,
-                                   cudaStream_t stream) {
+template <class T>
+void channel_moments_backward_cuda(const T* x, const float* mean, const float* a, const float* b,
+                                   T* dx, ChannelLayout layout, cudaStream_t stream) {
   const std::int64_t n = layout.outer * layout.channels * layout.inner;
   launch_map("channel_moments backward", x, x, dx, n,
              Backward{mean, a, b, {n, layout.channels, layout.inner}}, stream);
 }
+
+template void channel_moment_sums_cuda(const float*, double*, double*, ChannelLayout, cudaStream_t);
+template void channel_moments_backward_cuda(const float*, const float*, const float*, const float*,
+                                            float*, ChannelLayout, cudaStream_t);
+template void channel_moment_sums_cuda(const Bf16*, double*, double*, ChannelLayout, cudaStream_t);
+template void channel_moments_backward_cuda(const Bf16*, const float*, const float*, const float*,
+                                            Bf16*, ChannelLayout, cudaStream_t);
 
 }  // namespace zsq::cuda_kernels

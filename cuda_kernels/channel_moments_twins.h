@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of channel_moments.h over raw memory, at least one element per channel.
+// Both twins of channel_moments.h over raw memory, at least one element per channel; T is
+// float or Bf16.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
 #include "cuda_kernels/cuda_stream.h"
+#include "cuda_kernels/element.h"
 
 namespace zsq::cuda_kernels {
 
 // sums [2, C]: per channel the sums over x and x^2, in double: the squares are exact, so the
 // variance that follows from them keeps its digits for means up to 10^4 deviations from zero.
-void channel_moment_sums_cpu(const float* x, double* sums, ChannelLayout layout);
+template <class T>
+void channel_moment_sums_cpu(const T* x, double* sums, ChannelLayout layout);
 // `partial` is scratch for channel_sums_scratch(channels) doubles.
-void channel_moment_sums_cuda(const float* x, double* sums, double* partial, ChannelLayout layout,
+template <class T>
+void channel_moment_sums_cuda(const T* x, double* sums, double* partial, ChannelLayout layout,
                               cudaStream_t stream);
 
 // dx = a_c + b_c (x - mean_c)
-void channel_moments_backward_cpu(const float* x, const float* mean, const float* a, const float* b,
-                                  float* dx, ChannelLayout layout);
-void channel_moments_backward_cuda(const float* x, const float* mean, const float* a,
-                                   const float* b, float* dx, ChannelLayout layout,
-                                   cudaStream_t stream);
+template <class T>
+void channel_moments_backward_cpu(const T* x, const float* mean, const float* a, const float* b,
+                                  T* dx, ChannelLayout layout);
+template <class T>
+void channel_moments_backward_cuda(const T* x, const float* mean, const float* a, const float* b,
+                                   T* dx, ChannelLayout layout, cudaStream_t stream);
 
 }  // namespace zsq::cuda_kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sums per channel on the device. The tensor is cut into parts that depend on its shape alone,
+// Sums per channel on the device. The tensor is cut into parts that depend on its shape alone,
 // and the parts are added in order: the same bits on every run.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
@@ -10,49 +10,45 @@ namespace zsq::cuda_kernels {
 
 constexpr int kTileChannels = 32, kTileRows = kThreads / kTileChannels;
 
-// f(i, c, first, second) is called once for each element i, of channel c, and adds to the two
-// doubles. Row-major: block (c, part) takes elements of one channel.
-template <class F>
+// f(i, c, sums) is called once for each element i, of channel c, and adds to the kSums doubles.
+// Row-major: block (c, part) takes elements of one channel.
+template <int kSums, class F>
 __global__ void row_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial, F f) {
   const std::int64_t c = blockIdx.x, count = layout.outer * layout.inner;
   const std::int64_t begin = blockIdx.y * per_part;
   const std::int64_t end = begin + per_part < count ? begin + per_part : count;
-  double first = 0, second = 0;
+  double sums[kSums] = {};
   for (std::int64_t e = begin + threadIdx.x; e < end; e += kThreads) {
     const std::int64_t o = count <= 0xffffffffLL ? static_cast<std::uint32_t>(e) /
                                                        static_cast<std::uint32_t>(layout.inner)
                                                  : e / layout.inner;
-    f((o * layout.channels + c) * layout.inner + (e - o * layout.inner), c, first, second);
+    f((o * layout.channels + c) * layout.inner + (e - o * layout.inner), c, sums);
   }
-  first = block_reduce(first, Sum());
-  second = block_reduce(second, Sum());
-  if (threadIdx.x == 0) {
-    double* out = partial + static_cast<std::int64_t>(blockIdx.y) * 2 * layout.channels;
-    out[c] = first;
-    out[layout.channels + c] = second;
+  double* out = partial + static_cast<std::int64_t>(blockIdx.y) * kSums * layout.channels;
+  for (int k = 0; k < kSums; ++k) {
+    const double sum = block_reduce(sums[k], Sum());
+    if (threadIdx.x == 0) out[k * layout.channels + c] = sum;
   }
 }
 
 // channels_last: block (tile of channels, part), a thread stays with its channel.
-template <class F>
+template <int kSums, class F>
 __global__ void pixel_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial,
                                   F f) {
-  __shared__ double shared[2][kTileRows][kTileChannels];
+  __shared__ double shared[kSums][kTileRows][kTileChannels];
   const int lane = threadIdx.x % kTileChannels, row = threadIdx.x / kTileChannels;
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kTileChannels + lane;
   const std::int64_t begin = blockIdx.y * per_part;
   const std::int64_t end = begin + per_part < layout.outer ? begin + per_part : layout.outer;
-  double first = 0, second = 0;
+  double sums[kSums] = {};
   if (c < layout.channels)
-    for (std::int64_t o = begin + row; o < end; o += kTileRows)
-      f(o * layout.channels + c, c, first, second);
-  shared[0][row][lane] = first;
-  shared[1][row][lane] = second;
+    for (std::int64_t o = begin + row; o < end; o += kTileRows) f(o * layout.channels + c, c, sums);
+  for (int k = 0; k < kSums; ++k) shared[k][row][lane] = sums[k];
   __syncthreads();
-  if (row > 1 || c >= layout.channels) return;
-  double sum = 0;  // row 0 adds up the first sums, row 1 the second
+  if (row >= kSums || c >= layout.channels) return;
+  double sum = 0;  // row k adds up the k-th sums
   for (int r = 0; r < kTileRows; ++r) sum += shared[row][r][lane];
-  partial[(static_cast<std::int64_t>(blockIdx.y) * 2 + row) * layout.channels + c] = sum;
+  partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + row) * layout.channels + c] = sum;
 }
 
 static __global__ void add_parts_kernel(const double* partial, int parts, std::int64_t n,
@@ -64,8 +60,8 @@ static __global__ void add_parts_kernel(const double* partial, int parts, std::i
   }
 }
 
-// sums [2, C]; `partial` has room for channel_sums_scratch(C) doubles.
-template <class F>
+// sums [kSums, C]; `partial` has room for channel_sums_scratch(C) doubles.
+template <int kSums, class F>
 void launch_channel_sums(const char* op, ChannelLayout layout, double* sums, double* partial, F f,
                          cudaStream_t stream) {
   constexpr std::int64_t kElementsPerPart = 2048;
@@ -76,14 +72,14 @@ void launch_channel_sums(const char* op, ChannelLayout layout, double* sums, dou
   const auto y = static_cast<unsigned>(parts);
   if (layout.inner > 1) {
     const dim3 blocks(static_cast<unsigned>(layout.channels), y);
-    row_sums_kernel<<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+    row_sums_kernel<kSums><<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
   } else {
     const dim3 blocks(static_cast<unsigned>((layout.channels + kTileChannels - 1) / kTileChannels),
                       y);
-    pixel_sums_kernel<<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+    pixel_sums_kernel<kSums><<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
   }
   check_launch(op);
-  const std::int64_t n = 2 * layout.channels;
+  const std::int64_t n = kSums * layout.channels;
   add_parts_kernel<<<blocks_for(n), kThreads, 0, stream>>>(partial, static_cast<int>(parts), n,
                                                            sums);
   check_launch(op);

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::int64_t kLargestCode = 1 << 23;
 
+bool strided_on_known_device(const at::Tensor& tensor) {
+  return (tensor.is_cpu() || tensor.is_cuda()) && tensor.layout() == at::kStrided;
+}
+
 bool is_dense(const at::Tensor& x) {
   return x.is_contiguous() || x.is_contiguous(at::MemoryFormat::ChannelsLast) ||
          x.is_contiguous(at::MemoryFormat::ChannelsLast3d);
@@ -40,9 +44,14 @@ std::string describe(const at::Tensor& tensor) {
 }
 
 void check_float(const char* op, const char* argument, const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.scalar_type() != at::kFloat ||
-      !(tensor.is_cpu() || tensor.is_cuda()) || tensor.layout() != at::kStrided)
+  if (!tensor.defined() || tensor.scalar_type() != at::kFloat || !strided_on_known_device(tensor))
     fail(op, argument, describe(tensor), "a dense Float tensor on cpu or cuda");
+}
+
+void check_activation(const char* op, const char* argument, const at::Tensor& tensor) {
+  if (tensor.defined() && tensor.scalar_type() == at::kBFloat16 && strided_on_known_device(tensor))
+    return;
+  check_float(op, argument, tensor);
 }
 
 void check_like(const char* op, const char* argument, const at::Tensor& tensor, const at::Tensor& x,
@@ -74,7 +83,7 @@ ChannelLayout activation_layout(const at::Tensor& x) {
 at::Tensor dense(const at::Tensor& x) { return is_dense(x) ? x : x.contiguous(); }
 
 at::Tensor in_order_of(const at::Tensor& x, const at::Tensor& tensor) {
-  if (tensor.strides() == x.strides()) return tensor;
+  if (tensor.strides() == x.strides() && tensor.scalar_type() == x.scalar_type()) return tensor;
   return at::empty_like(x).copy_(tensor);
 }
 

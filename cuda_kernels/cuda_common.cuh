@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "cuda_kernels/element.h"
 
 namespace zsq::cuda_kernels {
 
@@ -48,30 +49,40 @@ struct ChannelOf {
   }
 };
 
-inline bool aligned16(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+// Four elements that are loaded and stored at once.
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T at[4];
+};
+
+template <class T>
+bool aligned4(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % sizeof(Four<T>) == 0;
+}
 
 // out[i] = f(i, a[i], b[i]); `wide` says that all three are aligned for loads of four.
-template <class F>
-__global__ void map_kernel(const float* a, const float* b, float* out, std::int64_t n, bool wide,
-                           F f) {
+template <class T, class F>
+__global__ void map_kernel(const T* a, const T* b, T* out, std::int64_t n, bool wide, F f) {
   std::int64_t done = 0;
   if (wide) {
     done = n / 4 * 4;
     for (std::int64_t q = first_index(); q < n / 4; q += index_stride()) {
-      const float4 u = reinterpret_cast<const float4*>(a)[q];
-      const float4 v = reinterpret_cast<const float4*>(b)[q];
-      const std::int64_t i = 4 * q;
-      reinterpret_cast<float4*>(out)[q] =
-          make_float4(f(i, u.x, v.x), f(i + 1, u.y, v.y), f(i + 2, u.z, v.z), f(i + 3, u.w, v.w));
+      const Four<T> u = reinterpret_cast<const Four<T>*>(a)[q];
+      const Four<T> v = reinterpret_cast<const Four<T>*>(b)[q];
+      Four<T> result;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) store(result.at[j], f(4 * q + j, load(u.at[j]), load(v.at[j])));
+      reinterpret_cast<Four<T>*>(out)[q] = result;
     }
   }
-  for (std::int64_t i = done + first_index(); i < n; i += index_stride()) out[i] = f(i, a[i], b[i]);
+  for (std::int64_t i = done + first_index(); i < n; i += index_stride())
+    store(out[i], f(i, load(a[i]), load(b[i])));
 }
 
-template <class F>
-void launch_map(const char* op, const float* a, const float* b, float* out, std::int64_t n, F f,
+template <class T, class F>
+void launch_map(const char* op, const T* a, const T* b, T* out, std::int64_t n, F f,
                 cudaStream_t stream) {
-  const bool wide = aligned16(a) && aligned16(b) && aligned16(out);
+  const bool wide = aligned4(a) && aligned4(b) && aligned4(out);
   map_kernel<<<blocks_for(wide ? n / 4 : n), kThreads, 0, stream>>>(a, b, out, n, wide, f);
   check_launch(op);
 }

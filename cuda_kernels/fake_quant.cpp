@@ -8,6 +8,7 @@
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
 #include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/scale_gradient.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -17,6 +18,18 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "fake_quant";
 
+// A tensor with one grid is cut into blocks, so that its sum is in parallel.
+at::Tensor scale_gradient_raw(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
+                              CodeRange range) {
+  if (x.numel() == 0) return at::zeros(grid.scale.sizes(), grid.scale.options());
+  const bool per_channel = grid.scale.numel() > 1;
+  const ChannelLayout layout = per_channel ? grid.layout : ChannelLayout{x.numel(), 1, 1};
+  const GridView view = grid_view(grid, range);
+  return scale_gradient(
+      x, dy, {layout, nullptr, nullptr, 0, 0, view.scale, view.zero_point, per_channel, range},
+      grid.scale.sizes());
+}
+
 struct FakeQuant : torch::autograd::Function<FakeQuant> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_any, const at::Tensor& scale,
                             const at::Tensor& zero_point, std::int64_t qmin, std::int64_t qmax,
@@ -25,28 +38,33 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
     const at::Tensor x = dense(x_any);
     const GridTensors grid = check_grid(kOp, x, scale, zero_point);
     ctx->saved_data["clipped"] = clipped;
-    if (clipped) {
+    ctx->saved_data["learns_scale"] = scale.requires_grad();
+    if (clipped || scale.requires_grad()) {
       ctx->save_for_backward({x, scale, zero_point});
       ctx->saved_data["qmin"] = qmin;
       ctx->saved_data["qmax"] = qmax;
     }
     at::Tensor y = at::empty_like(x);
     if (x.numel() == 0) return y;
-    const float* in = x.const_data_ptr<float>();
-    float* out = y.mutable_data_ptr<float>();
-    if (x.is_cuda()) {
-      const CudaScope cuda(kOp, x.device());
-      if constexpr (kHasCuda)
-        fake_quant_cuda(in, out, x.numel(), grid_view(grid, range), cuda.stream());
-    } else {
-      fake_quant_cpu(in, out, x.numel(), grid_view(grid, range));
-    }
+    with_element_type(x, [&]<class T>(T) {
+      const T* in = elements<T>(x);
+      T* out = mutable_elements<T>(y);
+      if (x.is_cuda()) {
+        const CudaScope cuda(kOp, x.device());
+        if constexpr (kHasCuda)
+          fake_quant_cuda(in, out, x.numel(), grid_view(grid, range), cuda.stream());
+      } else {
+        fake_quant_cpu(in, out, x.numel(), grid_view(grid, range));
+      }
+    });
     return y;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const at::Tensor none;
-    if (!ctx->saved_data["clipped"].toBool()) return {grads[0], none, none, none, none, none};
+    const bool clipped = ctx->saved_data["clipped"].toBool(),
+               learns_scale = ctx->saved_data["learns_scale"].toBool();
+    if (!clipped && !learns_scale) return {grads[0], none, none, none, none, none};
     check_first_order(kOp);
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor& x = saved[0];
@@ -54,20 +72,24 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
         check_codes(kOp, ctx->saved_data["qmin"].toInt(), ctx->saved_data["qmax"].toInt());
     const GridTensors grid = check_grid(kOp, x, saved[1], saved[2]);
     const at::Tensor dy = in_order_of(x, grads[0]);
+    at::Tensor dscale;
+    if (learns_scale) dscale = scale_gradient_raw(x, dy, grid, range);
+    if (!clipped) return {dy, dscale, none, none, none, none};
     at::Tensor dx = at::empty_like(x);
-    if (x.numel() == 0) return {dx, none, none, none, none, none};
-    const float* in = x.const_data_ptr<float>();
-    const float* dy_data = dy.const_data_ptr<float>();
-    float* out = dx.mutable_data_ptr<float>();
-    if (x.is_cuda()) {
-      const CudaScope cuda(kOp, x.device());
-      if constexpr (kHasCuda)
-        fake_quant_backward_cuda(in, dy_data, out, x.numel(), grid_view(grid, range),
-                                 cuda.stream());
-    } else {
-      fake_quant_backward_cpu(in, dy_data, out, x.numel(), grid_view(grid, range));
-    }
-    return {dx, none, none, none, none, none};
+    if (x.numel() == 0) return {dx, dscale, none, none, none, none};
+    with_element_type(x, [&]<class T>(T) {
+      const T *in = elements<T>(x), *dy_data = elements<T>(dy);
+      T* out = mutable_elements<T>(dx);
+      if (x.is_cuda()) {
+        const CudaScope cuda(kOp, x.device());
+        if constexpr (kHasCuda)
+          fake_quant_backward_cuda(in, dy_data, out, x.numel(), grid_view(grid, range),
+                                   cuda.stream());
+      } else {
+        fake_quant_backward_cpu(in, dy_data, out, x.numel(), grid_view(grid, range));
+      }
+    });
+    return {dx, dscale, none, none, none, none};
   }
 };
 
@@ -75,7 +97,7 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
 
 at::Tensor fake_quant(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point,
                       std::int64_t qmin, std::int64_t qmax, Surrogate surrogate) {
-  check_float(kOp, "x", x);
+  check_activation(kOp, "x", x);
   check_codes(kOp, qmin, qmax);
   check_grid(kOp, x, scale, zero_point);
   return FakeQuant::apply(x, scale, zero_point, qmin, qmax, surrogate == Surrogate::clipped);

@@ -2,13 +2,14 @@
 // Uniform affine fake-quantization with ONNX semantics (method: Jacob et al. 1712.05877, eq. 1).
 //   q = clamp(round_half_even(x / scale) + zero_point, qmin, qmax),   y = (q - zero_point) * scale
 //
-// x any shape f32, the memory format is kept; scale > 0 and zero_point (integer-valued) both f32:
+// x any shape, f32 or bf16 (codes are worked out in f32; y is then rounded to bf16), the memory
+// format is kept; scale > 0 and zero_point (integer-valued) both f32:
 // [] per tensor, or [C] per channel along dimension 0 of x. x / scale is a true division.
 // Infinities clamp, NaN stays NaN.
 //
 // Surrogate gradient, first derivatives only: dL/dx = dL/dy inside the range and 0 where the code
 // was clamped ("clipped"), or dL/dy everywhere ("pass_through", as the published zero-shot code
-// does it). scale and zero_point get none.
+// does it). dL/dscale is that of scale_gradient.h; zero_point gets none.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -7,16 +7,18 @@
 namespace zsq::cuda_kernels {
 namespace {
 
-ZSQ_VECTORIZED void value_run(const float* __restrict x, float* __restrict y, std::int64_t n,
-                              float scale, float zero_point, CodeRange range) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = fake_quant_value(x[i], scale, zero_point, range);
+template <class T>
+ZSQ_VECTORIZED void value_run(const T* __restrict x, T* __restrict y, std::int64_t n, float scale,
+                              float zero_point, CodeRange range) {
+  for (std::int64_t i = 0; i < n; ++i)
+    store(y[i], fake_quant_value(load(x[i]), scale, zero_point, range));
 }
 
-ZSQ_VECTORIZED void backward_run(const float* __restrict x, const float* __restrict dy,
-                                 float* __restrict dx, std::int64_t n, float scale,
-                                 float zero_point, CodeRange range) {
+template <class T>
+ZSQ_VECTORIZED void backward_run(const T* __restrict x, const T* __restrict dy, T* __restrict dx,
+                                 std::int64_t n, float scale, float zero_point, CodeRange range) {
   for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = inside_range(x[i], scale, zero_point, range) ? dy[i] : 0.0f;
+    store(dx[i], inside_range(load(x[i]), scale, zero_point, range) ? load(dy[i]) : 0.0f);
 }
 
 ZSQ_VECTORIZED bool code_run(const float* __restrict x, std::int32_t* __restrict codes,
@@ -32,15 +34,16 @@ ZSQ_VECTORIZED bool code_run(const float* __restrict x, std::int32_t* __restrict
 
 }  // namespace
 
-void fake_quant_cpu(const float* x, float* y, std::int64_t n, const GridView& grid) {
+template <class T>
+void fake_quant_cpu(const T* x, T* y, std::int64_t n, const GridView& grid) {
   for_each_run(
       n, grid.channels, grid.inner, [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
         value_run(x + begin, y + begin, end - begin, grid.scale[c], grid.zero_point[c], grid.range);
       });
 }
 
-void fake_quant_backward_cpu(const float* x, const float* dy, float* dx, std::int64_t n,
-                             const GridView& grid) {
+template <class T>
+void fake_quant_backward_cpu(const T* x, const T* dy, T* dx, std::int64_t n, const GridView& grid) {
   for_each_run(n, grid.channels, grid.inner,
                [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
                  backward_run(x + begin, dy + begin, dx + begin, end - begin, grid.scale[c],
@@ -58,5 +61,12 @@ bool quantize_cpu(const float* x, std::int32_t* codes, std::int64_t n, const Gri
                });
   return found_nan;
 }
+
+template void fake_quant_cpu(const float*, float*, std::int64_t, const GridView&);
+template void fake_quant_backward_cpu(const float*, const float*, float*, std::int64_t,
+                                      const GridView&);
+template void fake_quant_cpu(const Bf16*, Bf16*, std::int64_t, const GridView&);
+template void fake_quant_backward_cpu(const Bf16*, const Bf16*, Bf16*, std::int64_t,
+                                      const GridView&);
 
 }  // namespace zsq::cuda_kernels

@@ -35,13 +35,14 @@ __global__ void quantize_kernel(const float* x, std::int32_t* codes, std::int64_
 
 }  // namespace
 
-void fake_quant_cuda(const float* x, float* y, std::int64_t n, const GridView& grid,
-                     cudaStream_t stream) {
+template <class T>
+void fake_quant_cuda(const T* x, T* y, std::int64_t n, const GridView& grid, cudaStream_t stream) {
   launch_map("fake_quant", x, x, y, n, Value{grid, {n, grid.channels, grid.inner}}, stream);
 }
 
-void fake_quant_backward_cuda(const float* x, const float* dy, float* dx, std::int64_t n,
-                              const GridView& grid, cudaStream_t stream) {
+template <class T>
+void fake_quant_backward_cuda(const T* x, const T* dy, T* dx, std::int64_t n, const GridView& grid,
+                              cudaStream_t stream) {
   launch_map("fake_quant backward", x, dy, dx, n, Backward{grid, {n, grid.channels, grid.inner}},
              stream);
 }
@@ -52,5 +53,12 @@ void quantize_cuda(const float* x, std::int32_t* codes, std::int64_t n, const Gr
       x, codes, n, grid, {n, grid.channels, grid.inner}, found_nan);
   check_launch("quantize");
 }
+
+template void fake_quant_cuda(const float*, float*, std::int64_t, const GridView&, cudaStream_t);
+template void fake_quant_backward_cuda(const float*, const float*, float*, std::int64_t,
+                                       const GridView&, cudaStream_t);
+template void fake_quant_cuda(const Bf16*, Bf16*, std::int64_t, const GridView&, cudaStream_t);
+template void fake_quant_backward_cuda(const Bf16*, const Bf16*, Bf16*, std::int64_t,
+                                       const GridView&, cudaStream_t);
 
 }  // namespace zsq::cuda_kernels

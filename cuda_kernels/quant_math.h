@@ -47,6 +47,14 @@ ZSQ_HOST_DEVICE bool inside_range(float x, float scale, float zero_point, CodeRa
   return (code >= range.min) & (code <= range.max);
 }
 
+// dy/dscale of y = fake_quant_value(x) with the rounding held fixed, which is LSQ's gradient of the
+// step (Esser et al. 1902.08153, eq. 3): the rounding error inside, the end of the range outside.
+ZSQ_HOST_DEVICE float scale_slope(float x, float scale, float zero_point, CodeRange range) {
+  const float ratio = x / scale, code = rintf(ratio) + zero_point;
+  const bool inside = (code >= range.min) & (code <= range.max);
+  return clamp(code, range.min, range.max) - zero_point - (inside ? ratio : 0.0f);
+}
+
 struct ScaleZero {
   float scale, zero_point;
 };
@@ -61,7 +69,7 @@ ZSQ_HOST_DEVICE ScaleZero grid_of_range(float lo, float hi, CodeRange range, boo
     scale = below > above ? below : above;
   }
   if (!(lo - lo == 0 && hi - hi == 0)) return {kNan, kNan};  // not finite
-  if (scale < kSmallestNormal) scale = 1.0f;  // zero width, or denormal
+  if (scale < kSmallestNormal) scale = 1.0f;                 // zero width, or denormal
   const float zero_point =
       symmetric ? 0.0f : clamp(range.min - rintf(lo / scale), range.min, range.max);
   return {scale, zero_point};

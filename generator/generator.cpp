@@ -140,10 +140,9 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
   return batch_norm(x, gamma, beta, eps);
 }
 
-at::Tensor Generator::forward(const Draw& draw) const {
+at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
   constexpr double kSlope = 0.2, kOutputEps = 1e-5;
-  // Weights are kept in f32 and images come out in f32; only the work between is done in bf16.
-  const auto work = options_.precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
+  const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   // Position-major, so that the map is channels_last without a copy.
   auto x = at::linear(latent(draw).to(work), weight("project.weight"), weight("project.bias"))

@@ -11,6 +11,7 @@
 
 #include "generator/options.h"
 #include "models/graph.h"
+#include "models/precision.h"
 
 namespace zsq::generator {
 
@@ -37,8 +38,9 @@ class Generator {
   Draw draw(std::int64_t n, std::uint64_t step) const;
 
   // Images [N, C, H, W] (channels_last), normalised like the teacher's input; training-mode
-  // BatchNorm, so an image depends on the batch that it is made in.
-  at::Tensor forward(const Draw& draw) const;
+  // BatchNorm, so an image depends on the batch that it is made in. The images are f32 whatever
+  // `precision` the layers work in.
+  at::Tensor forward(const Draw& draw, Precision precision = Precision::fp32) const;
 
   // All state by name, for the optimizer (those that require a gradient) and for checkpoints.
   std::vector<std::pair<std::string, at::Tensor>> parameters() const;

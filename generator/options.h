@@ -9,7 +9,6 @@ namespace zsq {
 
 enum class Superposing { per_sample, whole_batch };
 enum class MixWeights { softmax_normal, dirichlet };
-enum class Precision { f32, bf16 };
 
 template <>
 struct EnumNames<Superposing> {
@@ -18,11 +17,6 @@ struct EnumNames<Superposing> {
 template <>
 struct EnumNames<MixWeights> {
   static constexpr std::array<std::string_view, 2> names{"softmax_normal", "dirichlet"};
-};
-
-template <>
-struct EnumNames<Precision> {
-  static constexpr std::array<std::string_view, 2> names{"f32", "bf16"};
 };
 
 struct GeneratorOptions {
@@ -41,7 +35,6 @@ struct GeneratorOptions {
   double hidden_bn_eps = 0.8;  // published value
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
-  Precision precision = Precision::f32;
 };
 
 template <class Visitor, class Options>
@@ -80,9 +73,6 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);
   visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
         o.bns_weight);
-  visit(SettingInfo{"generate.precision",
-                    "of the generator's own layers; bf16 is faster where the processor has it"},
-        o.precision);
 }
 
 }  // namespace zsq

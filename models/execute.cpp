@@ -44,8 +44,8 @@ at::Tensor pad_spatial(const at::Tensor& x, const Pads& pads, double value) {
 class Evaluate {
  public:
   Evaluate(const Node& node, const std::vector<at::Tensor>& inputs,
-           const ParameterStore& parameters)
-      : node_(node), in_(inputs), parameters_(parameters) {}
+           const ParameterStore& parameters, Precision precision)
+      : node_(node), in_(inputs), parameters_(parameters), bf16_(precision == Precision::bf16) {}
 
   at::Tensor operator()(const Input&) const {
     throw Error(ErrorCode::internal, "a second Input node: '" + node_.name + "'");
@@ -54,12 +54,13 @@ class Evaluate {
 
   at::Tensor operator()(const Conv2d& op) const {
     const auto convolve = [&](const at::Tensor& x, at::IntArrayRef padding) {
-      return at::conv2d(x, weight(), bias(), op.stride, padding, op.dilation, op.groups);
+      return at::conv2d(narrow(x), narrow(weight()), narrow(bias()), op.stride, padding,
+                        op.dilation, op.groups);
     };
     if (symmetric(op.pads)) return convolve(in_[0], {op.pads[0], op.pads[1]});
     return convolve(pad_spatial(in_[0], op.pads, 0), {0, 0});
   }
-  at::Tensor operator()(const Linear&) const { return at::linear(in_[0], weight(), bias()); }
+  at::Tensor operator()(const Linear&) const { return at::linear(wide(in_[0]), weight(), bias()); }
   at::Tensor operator()(const BatchNorm& op) const {
     return at::batch_norm(in_[0], parameter("gamma"), parameter("beta"), parameter("mean"),
                           parameter("variance"), false, 0, op.eps, true);
@@ -107,7 +108,7 @@ class Evaluate {
     return pool(in_[0]).div(pool(on_map));
   }
   at::Tensor operator()(const GlobalAvgPool& op) const {
-    return at::mean(in_[0], {2, 3}, op.keepdims);
+    return at::mean(wide(in_[0]), {2, 3}, op.keepdims);
   }
 
   at::Tensor operator()(const Flatten&) const { return at::flatten(in_[0], 1); }
@@ -140,13 +141,16 @@ class Evaluate {
     return parameters_.at(node_.params.at(role));
   }
   const at::Tensor& weight() const { return in_.size() > 1 ? in_[1] : parameter("weight"); }
-  std::optional<at::Tensor> bias() const {
-    return node_.params.count("bias") ? std::optional(parameter("bias")) : std::nullopt;
+  at::Tensor bias() const { return node_.params.count("bias") ? parameter("bias") : at::Tensor(); }
+  at::Tensor narrow(const at::Tensor& t) const {
+    return bf16_ && t.defined() ? t.to(at::kBFloat16) : t;
   }
+  at::Tensor wide(const at::Tensor& t) const { return bf16_ ? t.to(at::kFloat) : t; }
 
   const Node& node_;
   const std::vector<at::Tensor>& in_;
   const ParameterStore& parameters_;
+  bool bf16_;
 };
 
 // For each node the last node that reads it; the output and the taps are kept to the end.
@@ -178,7 +182,7 @@ void check_input(const Graph& graph, const at::Tensor& input) {
 }  // namespace
 
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
-                   Taps* taps) {
+                   Taps* taps, Precision precision) {
   check_input(graph, input);
   const auto last = last_uses(graph, taps);
   std::vector<at::Tensor> values(graph.nodes.size());
@@ -192,7 +196,7 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
     for (const auto source : node.inputs) {
       inputs.push_back(values[static_cast<std::size_t>(source)]);
     }
-    values[id] = std::visit(Evaluate(node, inputs, parameters), node.op);
+    values[id] = std::visit(Evaluate(node, inputs, parameters, precision), node.op);
     for (const auto source : node.inputs) {
       if (last[static_cast<std::size_t>(source)] == id) {
         values[static_cast<std::size_t>(source)].reset();
@@ -207,7 +211,8 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
       taps->values.push_back(values[static_cast<std::size_t>(tap)]);
     }
   }
-  return values[static_cast<std::size_t>(graph.output)];
+  const auto& output = values[static_cast<std::size_t>(graph.output)];
+  return precision == Precision::bf16 ? output.to(at::kFloat) : output;
 }
 
 std::vector<NodeId> batch_norm_inputs(const Graph& graph) {

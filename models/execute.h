@@ -3,6 +3,7 @@
 // Autograd flows through it where the input or a parameter requires grad.
 #pragma once
 #include "models/graph.h"
+#include "models/precision.h"
 
 namespace zsq::models {
 
@@ -12,9 +13,11 @@ struct Taps {
   std::vector<at::Tensor> values;
 };
 
-// input f32 [N, C, H, W]; returns the output node's value, [N, classes] for a classifier.
+// input f32 [N, C, H, W]; returns the output node's value in f32, [N, classes] for a classifier.
+// With Precision::bf16 convolutions run in bf16 and hand on bf16 until a global pool or a linear
+// layer, which give f32; taps are then bf16 as well.
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
-                   Taps* taps = nullptr);
+                   Taps* taps = nullptr, Precision precision = Precision::fp32);
 
 // The shape of every node's output for a batch of one; index = NodeId. A Custom operator is taken
 // to keep the shape of its first input.

@@ -166,10 +166,12 @@ class Job {
     report_.skipped_steps = trained.skipped;
     report_.layers = describe_layers(student, trained);
     report_.float_tensors = quant::float_tensors(student);
-    if (recipe_.process.agreement_images > 0)
-      report_.agreement =
-          train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images)
-              .agreement;
+    if (recipe_.process.agreement_images > 0) {
+      const auto held_out =
+          train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images);
+      report_.agreement = held_out.agreement;
+      report_.divergence = held_out.kl;
+    }
   }
 
   // Nothing in these files depends on the clock or on an evaluation.

@@ -55,6 +55,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"teacher", accuracy(r.teacher)},
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
+                  {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
                   {"layers", layers},
                   {"files", files}};
   return pipeline::dump(json, 1) + "\n";

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "core/settings.h"
+#include "models/precision.h"
 
 namespace zsq {
 
 enum class Inundation { exact, published, off };
 enum class KlReduction { batchmean, mean };
+enum class LearnScales { none, activations, all };
 
 template <>
 struct EnumNames<Inundation> {
@@ -18,6 +20,11 @@ struct EnumNames<Inundation> {
 template <>
 struct EnumNames<KlReduction> {
   static constexpr std::array<std::string_view, 2> names{"batchmean", "mean"};
+};
+
+template <>
+struct EnumNames<LearnScales> {
+  static constexpr std::array<std::string_view, 3> names{"none", "activations", "all"};
 };
 
 struct TrainOptions {
@@ -34,7 +41,10 @@ struct TrainOptions {
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
   double k_max = 1e4, c_max = 1;
+  LearnScales learn_scales = LearnScales::none;
+  double lr_scale = 1e-3;
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
+  Precision precision = Precision::fp32;
 };
 
 template <class Visitor, class Options>
@@ -69,8 +79,19 @@ void visit_train_settings(Visitor&& visit, Options& o) {
         o.crossing_rate);
   visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
   visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);
+  visit(SettingInfo{"finetune.learn_scales",
+                    "quantizers of fewer than 8 bits whose scales learn: none, activations, or all "
+                    "(weights with fixed ranges too)",
+                    "", 0, 0, "LSQ, arXiv 1902.08153"},
+        o.learn_scales);
+  visit(SettingInfo{"finetune.lr_scale", "learning rate of scales: relative change in a step", "",
+                    0, 1},
+        o.lr_scale);
   visit(SettingInfo{"finetune.max_skipped", "share of skipped steps that stops the run", "", 0, 1},
         o.max_skipped);
+  visit(SettingInfo{"finetune.precision",
+                    "of teacher, student and generator while they train: fp32, tf32 (GPU) or bf16"},
+        o.precision);
 }
 
 }  // namespace zsq

@@ -21,7 +21,7 @@ NamedTensors trainable(const NamedTensors& tensors);
 void copy_state(const NamedTensors& state, const NamedTensors& saved);
 
 // Activation grids exist only after calibration: puts those of `saved` ("student/...") into the
-// store.
-void restore_ranges(quant::Student& student, const NamedTensors& saved);
+// store. Whether there were any.
+bool restore_ranges(quant::Student& student, const NamedTensors& saved);
 
 }  // namespace zsq::train

@@ -41,9 +41,10 @@ bool all_finite(const std::vector<at::Tensor>& gradients) {
 
 Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   const auto draw = generator_.draw(options_.batch_size, iteration);
-  const auto images = generator_.forward(draw);
+  const auto images = generator_.forward(draw, options_.precision);
   models::Taps taps{batch_norm_inputs_, {}};
-  const auto logits = models::execute(teacher_.graph, teacher_.parameters, images, &taps);
+  const auto logits =
+      models::execute(teacher_.graph, teacher_.parameters, images, &taps, options_.precision);
   const auto loss = losses::soft_cross_entropy(logits, draw.targets)
                         .add(losses::batch_norm_statistics(taps.values, running_),
                              generator_.options().bns_weight);
@@ -59,27 +60,37 @@ Batch Step::generator_step(std::uint64_t iteration, double factor) {
 }
 
 Step::StudentPass Step::student_pass(const Batch& batch) const {
-  const auto logits = models::execute(student_graph_, student_.parameters, batch.images);
+  const auto logits = models::execute(student_graph_, student_.parameters, batch.images, nullptr,
+                                      options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
   const auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
                                                 static_cast<double>(divisor));
-  auto parameters = weights_.weights();
-  const auto split = static_cast<std::ptrdiff_t>(parameters.size());
-  parameters.insert(parameters.end(), affine_.parameters().begin(), affine_.parameters().end());
+  const std::vector<at::Tensor> no_scales;
+  const auto& weights = weights_.weights();
+  const auto& affine = affine_.parameters();
+  const auto& scales = scales_ ? scales_->scales() : no_scales;
+  auto parameters = weights;
+  parameters.insert(parameters.end(), affine.begin(), affine.end());
+  parameters.insert(parameters.end(), scales.begin(), scales.end());
   const auto gradients = gradients_of(loss, parameters);
+  const auto affine_begin = gradients.begin() + std::ssize(weights),
+             scales_begin = affine_begin + std::ssize(affine);
   const auto agree = logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean();
   return {loss.item<double>(),
           agree.item<double>(),
-          {gradients.begin(), gradients.begin() + split},
-          {gradients.begin() + split, gradients.end()}};
+          {gradients.begin(), affine_begin},
+          {affine_begin, scales_begin},
+          {scales_begin, gradients.end()}};
 }
 
 StudentStep Step::student_step(const Batch& batch, double factor) {
   const auto pass = student_pass(batch);
-  const bool finite = all_finite(pass.weight_gradients) && all_finite(pass.affine_gradients);
+  const bool finite = all_finite(pass.weight_gradients) && all_finite(pass.affine_gradients) &&
+                      all_finite(pass.scale_gradients);
   if (finite) {
     weights_.step(pass.weight_gradients, factor);
     affine_.step(pass.affine_gradients, options_.lr_affine * factor);
+    if (scales_) scales_->step(pass.scale_gradients, options_.lr_scale * factor);
   }
   return {pass.loss, pass.agreement, !finite};
 }
@@ -127,6 +138,7 @@ void Step::calibrate() {
   auto step = generator::Generator::kCalibrationSteps;
   quant::calibrate(
       student_, [&] { return generator_.forward(generator_.draw(options_.batch_size, step++)); });
+  if (options_.learn_scales != LearnScales::none) scales_.emplace(student_, options_.learn_scales);
 }
 
 NamedTensors Step::state() const {
@@ -141,11 +153,13 @@ NamedTensors Step::state() const {
   append("adam/", adam_.state());
   append("affine/", affine_.state());
   append("weights/", weights_.state());
+  if (scales_) append("scales/", scales_->state());
   return state;
 }
 
 void Step::load(const NamedTensors& saved) {
-  restore_ranges(student_, saved);
+  if (restore_ranges(student_, saved) && options_.learn_scales != LearnScales::none)
+    scales_.emplace(student_, options_.learn_scales);
   copy_state(state(), saved);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration of the method and all the state that it changes.
 #pragma once
+#include <optional>
+
 #include "losses/losses.h"
 #include "train/optimizers.h"
+#include "train/scale_steps.h"
 #include "train/trainer.h"
 #include "train/weight_steps.h"
 
@@ -53,7 +56,7 @@ class Step {
   };
   struct StudentPass {
     double loss = 0, agreement = 0;
-    std::vector<at::Tensor> weight_gradients, affine_gradients;
+    std::vector<at::Tensor> weight_gradients, affine_gradients, scale_gradients;
   };
   GeneratorPass generator_pass(std::uint64_t iteration) const;
   StudentPass student_pass(const Batch& batch) const;
@@ -68,6 +71,7 @@ class Step {
   Adam adam_;
   Nesterov affine_;
   WeightSteps weights_;
+  std::optional<ScaleSteps> scales_;  // once there are activation scales
 };
 
 }  // namespace zsq::train

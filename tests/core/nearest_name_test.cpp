@@ -25,7 +25,7 @@ TEST(NearestName, MessageNamesTheGuessAndAllKnown) {
   EXPECT_EQ(unknown_name_message("loss", "klx", {"kl", "ce"}),
             "'klx' is not a loss; did you mean 'kl'? Known: kl, ce");
   EXPECT_EQ(unknown_name_message("loss", "quantile", {"kl", "ce"}),
-            "'quantile' is not a loss Known: kl, ce");
+            "'quantile' is not a loss. Known: kl, ce");
 }
 
 }  // namespace

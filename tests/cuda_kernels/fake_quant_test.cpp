@@ -98,12 +98,12 @@ TEST(FakeQuant, GradientAtTheEdgesOfTheRange) {
   EXPECT_TRUE(same_bits(gradient(y, x, at::ones({6})), values({0, 1, 1, 0, 0, 0})));
 }
 
-TEST(FakeQuant, NoGradientToTheGridAndNoSecondDerivative) {
-  const at::Tensor x = leaf(random({4})), scale = leaf(at::ones({}));
-  const at::Tensor y = fake_quant(x, scale, scalar(0), -8, 7, Surrogate::clipped);
+TEST(FakeQuant, NoGradientToTheZeroPointAndNoSecondDerivative) {
+  const at::Tensor x = leaf(random({4})), zero = leaf(at::zeros({}));
+  const at::Tensor y = fake_quant(x, scalar(1), zero, -8, 7, Surrogate::clipped);
   y.sum().backward();
-  EXPECT_FALSE(scale.grad().defined());
-  const at::Tensor again = fake_quant(x, scale, scalar(0), -8, 7, Surrogate::clipped);
+  EXPECT_FALSE(zero.grad().defined());
+  const at::Tensor again = fake_quant(x, scalar(1), zero, -8, 7, Surrogate::clipped);
   expect_error([&] { again.backward(at::ones({4}), std::nullopt, true); },
                "first derivatives only");
 }

@@ -145,6 +145,25 @@ TEST_F(Twins, ChannelMoments) {
   }
 }
 
+TEST_F(Twins, HalfPrecision) {
+  const at::Tensor scale = at::scalar_tensor(0.3f), zero = at::scalar_tensor(2.0f);
+  for (const at::Tensor& any : activations()) {
+    const at::Tensor x = any.to(at::kBFloat16), ones = at::ones({x.size(1)});
+    const auto op = [](const auto& t) {
+      const BnClipFakeQuantArgs args{.lo = 0, .hi = 6, .qmin = 0, .qmax = 15};
+      const at::Tensor input = leaf(t[0]), c = t[3];
+      const at::Tensor y = bn_clip_fake_quant(input, c, c, c, c, t[1], t[2], args);
+      const at::Tensor dx = gradient(y, input, t[0]);
+      return at::stack({fake_quant(input, t[1], t[2], 0, 15, Surrogate::clipped), y, dx})
+          .to(at::kFloat);
+    };
+    expect_same_bits(op, {x, scale, zero, ones});
+    const auto moments = [](const auto& t) { return channel_moments(t[0]).second; };
+    EXPECT_TRUE(at::allclose(moments(std::vector{x}), moments(std::vector{x.to(at::kCUDA)}).cpu(),
+                             1e-5, 1e-6));
+  }
+}
+
 TEST_F(Twins, KlDivergence) {
   for (const std::int64_t classes : {1, 10, 1000}) {
     const at::Tensor teacher = random({37, classes}, 5),

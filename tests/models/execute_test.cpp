@@ -241,5 +241,45 @@ TEST(MultiplyAccumulates, CountsConvolutionsAndLinearLayers) {
             (std::vector<std::int64_t>{0, 6 * 4 * 4 * 2 * 9, 0, 0, 60}));
 }
 
+// A convolution, BatchNorm, a residual addition and a classifier.
+TEST(Execute, HalfPrecisionStaysNearAndEndsInFloat) {
+  Graph graph;
+  ParameterStore parameters;
+  parameters.set("w", at::linspace(-3, 2, 3 * 3 * 3 * 3).sin().reshape({3, 3, 3, 3}));
+  parameters.set("fc", at::linspace(-1, 5, 4 * 3).cos().reshape({4, 3}));
+  for (const char* name : {"gamma", "variance"}) parameters.set(name, at::full({3}, 2.0));
+  for (const char* name : {"beta", "mean"}) parameters.set(name, at::full({3}, 0.3));
+  parameters.at("w").requires_grad_();
+  const auto x = image();
+  graph.input_shape = {3, 9, 8};
+  graph.add({"input", Input{}, {}});
+  graph.add({"conv", Conv2d{{1, 1}, {1, 1, 1, 1}}, {0}, {{"weight", "w"}}});
+  graph.add({"bn",
+             BatchNorm{},
+             {1},
+             {{"gamma", "gamma"}, {"beta", "beta"}, {"mean", "mean"}, {"variance", "variance"}}});
+  graph.add({"add", Add{}, {2, 0}, {}});
+  graph.add({"relu", Clip{0, std::numeric_limits<double>::infinity()}, {3}, {}});
+  graph.add({"pool", GlobalAvgPool{false}, {4}, {}});
+  graph.output = graph.add({"fc", Linear{}, {5}, {{"weight", "fc"}}});
+  std::vector<at::Tensor> logits, gradients;
+  for (const auto precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+    Taps taps{{1}, {}};
+    parameters.at("w").mutable_grad() = at::Tensor();
+    logits.push_back(execute(graph, parameters, x, &taps, precision));
+    EXPECT_EQ(taps.values[0].scalar_type(),
+              precision == Precision::bf16 ? at::kBFloat16 : at::kFloat);
+    EXPECT_EQ(logits.back().scalar_type(), at::kFloat);
+    logits.back().square().sum().backward();
+    gradients.push_back(parameters.at("w").grad());
+  }
+  EXPECT_TRUE(logits[1].equal(logits[0]));
+  EXPECT_FALSE(logits[2].equal(logits[0]));
+  EXPECT_TRUE(at::allclose(logits[2], logits[0], 2e-2, 2e-2));
+  EXPECT_EQ(gradients[2].scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::allclose(gradients[2], gradients[0], 5e-2,
+                           5e-2 * gradients[0].abs().max().item<double>()));
+}
+
 }  // namespace
 }  // namespace zsq::models

@@ -72,18 +72,53 @@ TEST(Run, TeachesTheStudent) {
   auto coarse = four_bits();
   coarse.weights.num_bits = 2;
   Observer silent;
-  const auto kl_after = [&](std::int64_t iterations, double warmup) {
+  const auto kl_after = [&](std::int64_t iterations, double warmup,
+                            Precision precision = Precision::fp32) {
     Tiny tiny(1, coarse);
     tiny.teacher.parameters.at("fc.w").mul_(5);  // answers that are worth following
     tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
     tiny.options.iterations = iterations;
     tiny.options.warmup = warmup;
+    tiny.options.precision = precision;
     tiny.options.lr_affine = 1e-3;
     tiny.options.crossing_rate = 0.005;
     run(tiny.job(), silent);
     return measure_agreement(tiny.teacher, tiny.student, tiny.generator, 256).kl;
   };
-  EXPECT_LT(kl_after(120, 1.0 / 6), 0.5 * kl_after(20, 1));
+  const double untaught = kl_after(20, 1);
+  EXPECT_LT(kl_after(120, 1.0 / 6), 0.5 * untaught);
+  EXPECT_LT(kl_after(120, 1.0 / 6, Precision::bf16), 0.5 * untaught);
+}
+
+TEST(Run, LetsTheNamedScalesLearn) {
+  const auto after = [](LearnScales which, bool range_every_step) {
+    Tiny tiny(1, four_bits(range_every_step));
+    tiny.options.learn_scales = which;
+    tiny.options.lr_affine = 0;  // both stand still otherwise, so that only scales differ
+    tiny.options.lr = 1e-12;
+    tiny.options.inundation = Inundation::off;
+    Observer silent;
+    run(tiny.job(), silent);
+    const auto relu = quant::activation_sites(tiny.student.graph).front();
+    const auto* activations = quant::activation_quantizer(tiny.student.graph[relu]);
+    const auto* weights = quant::weight_sites(tiny.student).front().op;
+    const auto& p = tiny.student.parameters;
+    EXPECT_FALSE(p.at(activations->scale_name()).requires_grad());
+    EXPECT_EQ(p.at(activations->zero_point_name()).item<float>(), 0);
+    return std::pair{p.at(activations->scale_name()).clone(), p.at(weights->scale_name()).clone()};
+  };
+  for (const bool range_every_step : {false, true}) {
+    const auto [activation, weight] = after(LearnScales::none, range_every_step);
+    const auto [activation1, weight1] = after(LearnScales::activations, range_every_step);
+    const auto [activation2, weight2] = after(LearnScales::all, range_every_step);
+    // Seven student steps of at most 0.001 in the logarithm.
+    const double change = activation1.div(activation).log().abs().item<double>();
+    EXPECT_GT(change, 1e-4);
+    EXPECT_LT(change, 7.1e-3);
+    EXPECT_TRUE(weight1.equal(weight));
+    EXPECT_EQ(weight2.equal(weight), range_every_step);
+    EXPECT_FALSE(activation2.equal(activation));
+  }
 }
 
 TEST(Run, OneSeedOneResult) {
@@ -102,7 +137,10 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
   for (const auto mode : {Inundation::exact, Inundation::published}) {
     const auto quant = four_bits(/*range_every_step=*/mode == Inundation::published);
     Tiny unbroken(1, quant), broken(1, quant), resumed(1, quant);
-    for (auto* tiny : {&unbroken, &broken, &resumed}) tiny->options.inundation = mode;
+    for (auto* tiny : {&unbroken, &broken, &resumed}) {
+      tiny->options.inundation = mode;
+      tiny->options.learn_scales = LearnScales::all;
+    }
     Watch watch;
     const auto expected = run(unbroken.job(), watch);
 

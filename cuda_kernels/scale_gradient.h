@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of a quantizer's step size (LSQ, Esser et al. 1902.08153, eq. 3): with
+// y = fake_quant(v; scale) and the rounding held fixed,
+//   dL/dscale = sum of dL/dy * { q - zero_point - v / scale   where the code q was not clamped
+//                              { qmin - zero_point, qmax - zero_point   below, above
+// What fake_quant and bn_clip_fake_quant send to `scale` where it requires a gradient.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "cuda_kernels/scale_gradient_twins.h"
+
+namespace zsq::cuda_kernels {
+
+// x, dy f32 or bf16 in one memory order, seen through view.layout; shape [] or [C], as the scale.
+at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const ScaleGradientView& view,
+                          at::IntArrayRef shape);
+
+}  // namespace zsq::cuda_kernels

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/scale_steps.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/log.h>
+#include <ATen/ops/mul.h>
+
+#include <set>
+
+namespace zsq::train {
+namespace {
+
+constexpr std::int64_t kFineBits = 8;  // so many bits leave nothing to learn
+constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
+
+std::set<std::string> scale_names(const quant::Student& student, LearnScales which) {
+  std::set<std::string> names;
+  if (which == LearnScales::none) return names;
+  for (const auto id : quant::activation_sites(student.graph)) {
+    const auto* op = quant::activation_quantizer(student.graph[id]);
+    if (op->spec().num_bits < kFineBits) names.insert(op->scale_name());
+  }
+  if (which == LearnScales::activations) return names;
+  for (const auto& site : quant::weight_sites(student)) {
+    if (!site.op->range_every_step() && site.op->spec().num_bits < kFineBits)
+      names.insert(site.op->scale_name());
+  }
+  return names;
+}
+
+NamedTensors logs_of(const quant::Student& student, LearnScales which) {
+  NamedTensors logs;
+  for (const auto& name : scale_names(student, which))
+    logs.emplace_back(name, at::log(student.parameters.at(name).detach()));
+  return logs;
+}
+
+}  // namespace
+
+ScaleSteps::ScaleSteps(const quant::Student& student, LearnScales which)
+    : logs_(logs_of(student, which)), adam_(logs_, kBeta1, kBeta2) {
+  for (const auto& [name, log] : logs_)
+    scales_.push_back(student.parameters.at(name).requires_grad_(true));
+}
+
+ScaleSteps::~ScaleSteps() {
+  for (auto scale : scales_) scale.requires_grad_(false);
+}
+
+void ScaleSteps::step(const std::vector<at::Tensor>& gradients, double lr) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> of_logs;
+  for (std::size_t i = 0; i < scales_.size(); ++i)
+    of_logs.push_back(at::mul(gradients[i], scales_[i]));
+  adam_.step(of_logs, lr);
+  for (std::size_t i = 0; i < scales_.size(); ++i) scales_[i].copy_(at::exp(logs_[i].second));
+}
+
+NamedTensors ScaleSteps::state() const {
+  NamedTensors state = adam_.state();
+  for (const auto& [name, log] : logs_) state.emplace_back(name + ".log", log);
+  return state;
+}
+
+}  // namespace zsq::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets quantizers' scales learn under the student's loss (LSQ, Esser et al. 1902.08153). Adam acts
+// on log(scale): a step is a relative change, a scale stays positive, and the paper's factor on the
+// gradient, 1 / sqrt(n qmax), cancels. Zero points stay.
+#pragma once
+#include "quant/student.h"
+#include "train/optimizers.h"
+#include "train/trainer.h"
+
+namespace zsq::train {
+
+class ScaleSteps {
+ public:
+  // The scales that options.learn_scales names: of activations with fewer than 8 bits, and of
+  // weights whose range is not taken anew at each step. Lets them require gradients until the end
+  // of its life. Activations have scales only once they are calibrated.
+  ScaleSteps(const quant::Student& student, LearnScales which);
+  ~ScaleSteps();
+  ScaleSteps(const ScaleSteps&) = delete;
+  ScaleSteps& operator=(const ScaleSteps&) = delete;
+
+  const std::vector<at::Tensor>& scales() const { return scales_; }
+  void step(const std::vector<at::Tensor>& gradients, double lr);
+  NamedTensors state() const;
+
+ private:
+  std::vector<at::Tensor> scales_;
+  NamedTensors logs_;
+  Adam adam_;
+};
+
+}  // namespace zsq::train
