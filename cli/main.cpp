@@ -23,6 +23,7 @@ constexpr Verb kVerbs[] = {
      quantize},
     {"eval", "top-1 and top-5 of a float or quantized model", eval},
     {"run", "class and score per image, or a comparison with stored arrays", run},
+    {"bench", "time of kernels and of a training step, beside what this machine can do", bench},
     {"recipes", "the built-in recipes and their settings", recipes},
 };
 

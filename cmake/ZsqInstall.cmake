@@ -15,11 +15,13 @@ install(TARGETS zsq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The public headers and what they include; none needs a torch header.
 foreach(
   header
+  benchmarks/report.h
   core/error.h
   core/observer.h
   core/settings.h
   eval/options.h
   generator/options.h
+  pipeline/bench.h
   pipeline/evaluate.h
   pipeline/inspect.h
   pipeline/quantize.h

@@ -157,6 +157,23 @@ at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
   return batch_norm(at::tanh(x.to(at::kFloat)), {}, {}, kOutputEps);
 }
 
+std::vector<Generator::LayerWork> Generator::layer_work() const {
+  const auto small = side_ * side_;  // pixels of the smallest map
+  const auto numel = [&](const char* name) { return store_.at(name).numel(); };
+  std::vector<LayerWork> work;
+  bool input_learns = options_.train_embeddings;
+  if (options_.disentangle) {
+    work.push_back({numel("map.weight"), input_learns});
+    input_learns = true;
+  }
+  work.push_back({numel("project.weight"), input_learns});
+  // upsampled_conv makes 16 weights of the 9 and uses each once per pixel of its input.
+  work.push_back({numel("conv1.weight") / 9 * 16 * small, true});
+  work.push_back({numel("conv2.weight") / 9 * 16 * 4 * small, true});
+  work.push_back({numel("conv3.weight") * 16 * small, true});
+  return work;
+}
+
 std::vector<std::pair<std::string, at::Tensor>> Generator::parameters() const {
   std::vector<std::pair<std::string, at::Tensor>> all;
   for (const auto& name : store_.names()) all.emplace_back(name, store_.at(name));

@@ -49,6 +49,13 @@ class Generator {
 
   const GeneratorOptions& options() const { return options_; }
 
+  // Multiply-accumulates of one image, a layer after the other, as forward() computes them.
+  struct LayerWork {
+    std::int64_t macs;
+    bool input_learns;  // so that a gradient has to pass
+  };
+  std::vector<LayerWork> layer_work() const;
+
  private:
   at::Tensor latent(const Draw& draw) const;
   at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw) const;

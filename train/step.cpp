@@ -42,20 +42,28 @@ bool all_finite(const std::vector<at::Tensor>& gradients) {
 Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   const auto draw = generator_.draw(options_.batch_size, iteration);
   const auto images = generator_.forward(draw, options_.precision);
+  done(Part::generator_forward);
+  // The gradient of the images ends the teacher's share of the one backward pass.
+  if (part_done_)
+    images.register_hook([this](const at::TensorBase&) { done(Part::teacher_backward); });
   models::Taps taps{batch_norm_inputs_, {}};
   const auto logits =
       models::execute(teacher_.graph, teacher_.parameters, images, &taps, options_.precision);
   const auto loss = losses::soft_cross_entropy(logits, draw.targets)
                         .add(losses::batch_norm_statistics(taps.values, running_),
                              generator_.options().bns_weight);
-  return {{images.detach(), logits.detach(), loss.item<double>()},
-          gradients_of(loss, adam_.parameters())};
+  const double value = loss.item<double>();
+  done(Part::teacher_forward);
+  auto gradients = gradients_of(loss, adam_.parameters());
+  done(Part::generator_backward);
+  return {{images.detach(), logits.detach(), value}, std::move(gradients)};
 }
 
 Batch Step::generator_step(std::uint64_t iteration, double factor) {
   auto [batch, gradients] = generator_pass(iteration);
   batch.skipped = !all_finite(gradients);
   if (!batch.skipped) adam_.step(gradients, generator_.options().lr * factor);
+  done(Part::generator_update);
   return batch;
 }
 
@@ -65,6 +73,7 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
   const auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
                                                 static_cast<double>(divisor));
+  done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
   const auto& affine = affine_.parameters();
@@ -73,6 +82,7 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   parameters.insert(parameters.end(), affine.begin(), affine.end());
   parameters.insert(parameters.end(), scales.begin(), scales.end());
   const auto gradients = gradients_of(loss, parameters);
+  done(Part::student_backward);
   const auto affine_begin = gradients.begin() + std::ssize(weights),
              scales_begin = affine_begin + std::ssize(affine);
   const auto agree = logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean();
@@ -92,6 +102,7 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
     affine_.step(pass.affine_gradients, options_.lr_affine * factor);
     if (scales_) scales_->step(pass.scale_gradients, options_.lr_scale * factor);
   }
+  done(Part::student_update);
   return {pass.loss, pass.agreement, !finite};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration of the method and all the state that it changes.
 #pragma once
+#include <functional>
 #include <optional>
 
 #include "losses/losses.h"
@@ -23,6 +24,19 @@ struct StudentStep {
   bool skipped = false;
 };
 
+// The parts of an iteration, in their order; a loss belongs to the forward part before it.
+enum class Part {
+  generator_forward,
+  teacher_forward,
+  teacher_backward,
+  generator_backward,
+  generator_update,
+  student_forward,
+  student_backward,
+  student_update,
+};
+constexpr std::size_t kParts = 8;
+
 class Step {
  public:
   // Takes a deep copy of the student's parameters into `student`, so that nothing is shared with
@@ -43,6 +57,9 @@ class Step {
 
   void calibrate();
 
+  // Called at the end of every part from now on, to time them.
+  void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }
+
   const WeightSteps& weight_steps() const { return weights_; }
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;
@@ -60,6 +77,9 @@ class Step {
   };
   GeneratorPass generator_pass(std::uint64_t iteration) const;
   StudentPass student_pass(const Batch& batch) const;
+  void done(Part part) const {
+    if (part_done_) part_done_(part);
+  }
 
   const models::Model& teacher_;
   quant::Student& student_;
@@ -72,6 +92,7 @@ class Step {
   Nesterov affine_;
   WeightSteps weights_;
   std::optional<ScaleSteps> scales_;  // once there are activation scales
+  std::function<void(Part)> part_done_;
 };
 
 }  // namespace zsq::train

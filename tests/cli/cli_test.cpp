@@ -93,7 +93,7 @@ const std::string kShort =
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"inspect", "quantize", "eval", "run", "recipes"}) {
+  for (const char* verb : {"inspect", "quantize", "eval", "run", "bench", "recipes"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << help.out;
     const Outcome verb_help = run(std::string(verb) + " --help");
     EXPECT_EQ(verb_help.code, 0) << verb_help.err;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "pipeline/bench.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/inspect.h"
 #include "pipeline/quantize.h"

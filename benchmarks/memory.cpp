@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/memory.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <malloc.h>
+
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+
+namespace zsq::benchmarks {
+namespace {
+
+// A line of /proc/self/status: "VmHWM:   12345 kB".
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word == key + ":" && status >> kilobytes) return kilobytes * 1024;
+  }
+  throw Error(ErrorCode::internal, "/proc/self/status has no " + key + "; memory is read there");
+}
+
+c10::CachingAllocator::Stat device_bytes(c10::Device device) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return c10::getDeviceAllocator(device.type())
+      ->getDeviceStats(device.has_index() ? device.index() : c10::DeviceIndex{0})
+      .allocated_bytes[kAll];
+}
+
+}  // namespace
+
+PeakMemory::PeakMemory(c10::Device device) : device_(device) {
+  if (!device.is_cpu()) {
+    c10::getDeviceAllocator(device.type())
+        ->resetPeakStats(device.has_index() ? device.index() : c10::DeviceIndex{0});
+    before_ = device_bytes(device).current;
+    return;
+  }
+  malloc_trim(0);
+  // 5 resets the high-water mark. Where that is forbidden the mark is that of the process so far,
+  // which is never too low.
+  std::ofstream("/proc/self/clear_refs") << 5;
+  before_ = status_bytes("VmRSS");
+}
+
+std::int64_t PeakMemory::peak() const {
+  return device_.is_cpu() ? status_bytes("VmHWM") : device_bytes(device_).peak;
+}
+
+}  // namespace zsq::benchmarks

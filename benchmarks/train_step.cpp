@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/train_step.h"
+
+#include <array>
+
+#include "benchmarks/flops.h"
+#include "benchmarks/memory.h"
+#include "core/error.h"
+#include "train/step.h"
+
+namespace zsq::benchmarks {
+namespace {
+
+using train::Part;
+
+constexpr std::array<const char*, train::kParts> kPartNames{
+    "generator_forward", "teacher_forward", "teacher_backward", "generator_backward",
+    "generator_update",  "student_forward", "student_backward", "student_update"};
+
+// Seconds of every part and of the whole, a round after the other.
+class Stopwatch {
+ public:
+  explicit Stopwatch(c10::Device device) : device_(device) {}
+  void begin_round() { begin_ = last_ = now(device_); }
+  void part_done(Part part) {
+    const double time = now(device_);
+    parts_[static_cast<std::size_t>(part)].push_back(time - last_);
+    last_ = time;
+  }
+  void end_round() { rounds_.push_back(now(device_) - begin_); }
+  void forget() {
+    for (auto& samples : parts_) samples.clear();
+    rounds_.clear();
+  }
+  Seconds part(std::size_t index) const { return summarize(parts_[index]); }
+  Seconds whole() const { return summarize(rounds_); }
+
+ private:
+  c10::Device device_;
+  double begin_ = 0, last_ = 0;
+  std::array<std::vector<double>, train::kParts> parts_;
+  std::vector<double> rounds_;
+};
+
+void run_round(train::Step& step, std::uint64_t iteration) {
+  const auto batch = step.generator_step(iteration, 1);
+  if (!batch.skipped && !step.student_step(batch, 1).skipped) return;
+  throw Error(ErrorCode::numeric_failure,
+              "the step cannot be timed: its gradients are not finite; choose another --seed or "
+              "model");
+}
+
+struct Work {
+  double flops = 0;
+  Precision precision = Precision::f32;
+};
+
+std::array<Work, train::kParts> work_of_parts(const models::Model& teacher,
+                                              const quant::Student& student,
+                                              const generator::Generator& generator) {
+  const Flops g = count_flops(generator);
+  const Flops t = count_flops(teacher.graph, teacher.parameters, /*image_wants_gradient=*/true);
+  const Flops s = count_flops(student.graph, student.parameters, /*image_wants_gradient=*/false);
+  const auto of_generator = generator.options().precision;
+  std::array<Work, train::kParts> work;
+  const auto of = [&](Part part) -> Work& { return work[static_cast<std::size_t>(part)]; };
+  of(Part::generator_forward) = {g.forward, of_generator};
+  of(Part::generator_backward) = {g.backward, of_generator};
+  of(Part::teacher_forward) = {t.forward};
+  of(Part::teacher_backward) = {t.backward};
+  of(Part::student_forward) = {s.forward};
+  of(Part::student_backward) = {s.backward};
+  return work;
+}
+
+StepReport describe(const models::Model& teacher, const StepSettings& settings) {
+  StepReport report;
+  report.model = teacher.source_path.empty() ? teacher.architecture : teacher.source_path;
+  report.scheme = "W" + std::to_string(settings.quantize.weights.num_bits) + "A" +
+                  std::to_string(settings.quantize.activations.num_bits);
+  report.batch = settings.finetune.batch_size;
+  report.image_size = teacher.graph.input_shape[1];
+  for (const auto& node : teacher.graph.nodes) {
+    if (models::is<models::Conv2d>(node) || models::is<models::Linear>(node)) ++report.layers;
+    for (const auto& [role, name] : node.params)
+      if (role != "mean" && role != "variance")
+        report.parameters += teacher.parameters.at(name).numel();
+  }
+  return report;
+}
+
+}  // namespace
+
+StepReport time_training_step(const models::Model& teacher, const StepSettings& settings,
+                              const MachinePeaks& machine, std::int64_t rounds,
+                              Observer& observer) {
+  StepReport report = describe(teacher, settings);
+  const auto device = teacher.parameters.at(teacher.parameters.names().front()).device();
+  const PeakMemory memory(device);
+  auto quantize = settings.quantize;
+  quantize.activations.calibration_images = report.batch;
+  quant::Student student = quant::insert_quantizers(teacher, quantize);
+  generator::Generator generator(teacher, settings.generate, settings.seed);
+  train::Step step(teacher, student, generator, settings.finetune);
+  step.calibrate();
+
+  Stopwatch stopwatch(device);
+  step.on_part_done([&](Part part) { stopwatch.part_done(part); });
+  for (std::int64_t round = 0; round <= rounds; ++round) {
+    stop_if_asked(observer);
+    stopwatch.begin_round();
+    run_round(step, static_cast<std::uint64_t>(round));
+    stopwatch.end_round();
+    if (round == 0) stopwatch.forget();  // it pays for setting up memory and kernels
+  }
+  report.seconds = stopwatch.whole();
+  report.memory_before = memory.before();
+  report.memory_peak = memory.peak();
+  const auto work = work_of_parts(teacher, student, generator);
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const double flops = work[i].flops * static_cast<double>(report.batch);
+    const double peak = work[i].precision == Precision::bf16 ? machine.gemm_bf16 : machine.gemm_f32;
+    const Seconds seconds = stopwatch.part(i);
+    report.parts.push_back({kPartNames[i], std::string(enum_name(work[i].precision)), seconds,
+                            flops, flops / seconds.min / peak});
+    report.flops += flops;
+  }
+  return report;
+}
+
+}  // namespace zsq::benchmarks
