@@ -30,7 +30,7 @@ using cuda_kernels::Surrogate;
 constexpr double kLr = 1e-4, kMomentum = 0.9;
 
 struct Case {
-  std::string name, variant, pass;
+  std::string name, variant, pass, precision;
   std::int64_t tensor_bytes = 0;
   int tensors_moved = 0;
   std::function<void()> run;
@@ -41,19 +41,15 @@ class Cases {
  public:
   Cases(std::int64_t bytes, c10::Device device)
       : options_(at::TensorOptions(device).dtype(at::kFloat)),
-        x_(normal({images(bytes), 64, 32, 32}).requires_grad_(true)),
-        dy_(normal(x_.sizes())),
         weight_(normal({std::max<std::int64_t>(bytes / (4 * 64 * 9), 2), 64, 3, 3})) {
-    activations();
+    activations(bytes, at::kFloat);
+    activations(bytes, at::kBFloat16);
     weights();
     logits(std::max<std::int64_t>(bytes / (4 * 1000), 2));
   }
   const std::vector<Case>& cases() const { return cases_; }
 
  private:
-  static std::int64_t images(std::int64_t bytes) {
-    return std::max<std::int64_t>(bytes / (4 * 64 * 32 * 32), 1);
-  }
   at::Tensor normal(at::IntArrayRef shape) const {
     const auto format =
         shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
@@ -63,7 +59,9 @@ class Cases {
 
   void add(const char* name, const char* variant, const char* pass, const at::Tensor& tensor,
            int tensors_moved, std::function<void()> run) {
-    cases_.push_back({name, variant, pass, 4 * tensor.numel(), tensors_moved, std::move(run)});
+    const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+    cases_.push_back({name, variant, pass, tensor.scalar_type() == at::kFloat ? "fp32" : "bf16",
+                      bytes, tensors_moved, std::move(run)});
   }
 
   // `run` returns what is differentiated; backward runs again and again over the one graph that
@@ -72,31 +70,43 @@ class Cases {
   void add_both(const char* name, const char* variant, const Tensors& inputs,
                 const Tensors& gradients, int moved_forward, int moved_backward, const Run& run) {
     add(name, variant, "forward", inputs[0], moved_forward, [run] { run(); });
-    const Tensors outputs = run();
-    add(name, variant, "backward", inputs[0], moved_backward, [inputs, outputs, gradients] {
+    add_backward(name, variant, inputs, gradients, moved_backward, run());
+  }
+  void add_backward(const char* name, const char* variant, const Tensors& inputs,
+                    const Tensors& gradients, int moved, const Tensors& outputs) {
+    add(name, variant, "backward", inputs[0], moved, [inputs, outputs, gradients] {
       torch::autograd::grad(outputs, inputs, gradients, /*retain_graph=*/true);
     });
   }
 
-  void activations() {
+  void activations(std::int64_t bytes, at::ScalarType type) {
+    const auto image = static_cast<std::int64_t>(c10::elementSize(type)) * 64 * 32 * 32;
+    const auto images = std::max<std::int64_t>(bytes / image, 1);
+    const auto x = normal({images, 64, 32, 32}).to(type).requires_grad_(true);
+    const auto dy = normal(x.sizes()).to(type);
     const auto gamma = at::ones({64}, options_).requires_grad_(true);
     const auto beta = at::zeros({64}, options_).requires_grad_(true);
     const auto mean = at::zeros({64}, options_), variance = at::ones({64}, options_);
     const auto scale = scalar(0.2), zero_point = scalar(0);
-    const auto x = x_;
     const cuda_kernels::BnClipFakeQuantArgs args{1e-5, 0,  std::numeric_limits<float>::infinity(),
                                                  0,    15, Surrogate::clipped};
-    add_both("bn_clip_fake_quant", "", {x, gamma, beta}, {dy_}, 2, 3, [=] {
-      return Tensors{cuda_kernels::bn_clip_fake_quant(x, gamma, beta, mean, variance, scale,
-                                                      zero_point, args)};
-    });
+    const auto norm = [=](const at::Tensor& step) {
+      return Tensors{
+          cuda_kernels::bn_clip_fake_quant(x, gamma, beta, mean, variance, step, zero_point, args)};
+    };
+    const auto round = [=](const at::Tensor& step) {
+      return Tensors{cuda_kernels::fake_quant(x, step, zero_point, 0, 15, Surrogate::clipped)};
+    };
+    add_both("bn_clip_fake_quant", "", {x, gamma, beta}, {dy}, 2, 3, [=] { return norm(scale); });
     add_both("channel_moments", "", {x}, {mean, variance}, 1, 2, [=] {
       const auto [m, v] = cuda_kernels::channel_moments(x);
       return Tensors{m, v};
     });
-    add_both("fake_quant", "per_tensor", {x}, {dy_}, 2, 3, [=] {
-      return Tensors{cuda_kernels::fake_quant(x, scale, zero_point, 0, 15, Surrogate::clipped)};
-    });
+    add_both("fake_quant", "per_tensor", {x}, {dy}, 2, 3, [=] { return round(scale); });
+    const auto learned = scalar(0.2).requires_grad_(true);
+    add_backward("bn_clip_fake_quant", "learned scale", {x, gamma, beta, learned}, {dy}, 3,
+                 norm(learned));
+    add_backward("fake_quant", "learned scale", {x, learned}, {dy}, 3, round(learned));
   }
 
   void weights() {
@@ -136,7 +146,7 @@ class Cases {
   }
 
   at::TensorOptions options_;
-  at::Tensor x_, dy_, weight_;
+  at::Tensor weight_;
   std::vector<Case> cases_;
 };
 
@@ -151,8 +161,16 @@ std::vector<KernelTime> time_size(std::int64_t bytes, double copy, c10::Device d
     const Case& c = all.cases()[i];
     const std::int64_t moved = c.tensors_moved * c.tensor_bytes;
     const double rate = static_cast<double>(moved) / seconds[i].min;
-    times.push_back(
-        {c.name, c.variant, c.pass, c.tensor_bytes, moved, seconds[i], rate / copy, {}, {}});
+    times.push_back({c.name,
+                     c.variant,
+                     c.pass,
+                     c.precision,
+                     c.tensor_bytes,
+                     moved,
+                     seconds[i],
+                     rate / copy,
+                     {},
+                     {}});
   }
   const auto seconds_of = [&](const std::string& name, const std::string& variant) {
     return std::find_if(times.begin(), times.end(),

@@ -44,7 +44,7 @@ void choose_sizes(MachinePeaks& peaks) {
   }
   peaks.cache_bytes = last_level_cache();
   peaks.cached_bytes = std::clamp(peaks.cache_bytes / 16, kMega / 4, 2 * kMega);
-  peaks.large_bytes = std::clamp(2 * peaks.cache_bytes, 64 * kMega, 1024 * kMega);
+  peaks.large_bytes = std::clamp(2 * peaks.cache_bytes, 64 * kMega, 512 * kMega);
 }
 
 }  // namespace
@@ -63,9 +63,9 @@ MachinePeaks measure_machine(c10::Device device, std::int64_t rounds, Observer& 
     return at::ones({n, n}, at::TensorOptions(device).dtype(type));
   };
   const auto cached = tensor(peaks.cached_bytes), large = tensor(peaks.large_bytes);
-  const auto f32 = square(at::kFloat), bf16 = square(at::kBFloat16);
+  const auto fp32 = square(at::kFloat), bf16 = square(at::kBFloat16);
   const auto seconds = time_cases({[&] { at::clone(cached); }, [&] { at::clone(large); },
-                                   [&] { at::mm(f32, f32); }, [&] { at::mm(bf16, bf16); }},
+                                   [&] { at::mm(fp32, fp32); }, [&] { at::mm(bf16, bf16); }},
                                   rounds, device, observer);
   const auto copy_rate = [](std::int64_t bytes, const Seconds& s) {
     return 2 * static_cast<double>(bytes) / s.min;
@@ -74,7 +74,7 @@ MachinePeaks measure_machine(c10::Device device, std::int64_t rounds, Observer& 
       2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
   peaks.copy_cached = copy_rate(peaks.cached_bytes, seconds[0]);
   peaks.copy_large = copy_rate(peaks.large_bytes, seconds[1]);
-  peaks.gemm_f32 = flops / seconds[2].min;
+  peaks.gemm_fp32 = flops / seconds[2].min;
   peaks.gemm_bf16 = flops / seconds[3].min;
   return peaks;
 }

@@ -21,11 +21,12 @@ struct MachinePeaks {
   // A tensor that stays in cache and one that cannot; kernels are timed on both sizes.
   std::int64_t cached_bytes = 0, large_bytes = 0;
   double copy_cached = 0, copy_large = 0;  // bytes per second, read and written
-  double gemm_f32 = 0, gemm_bf16 = 0;      // FLOP per second
+  double gemm_fp32 = 0, gemm_bf16 = 0;     // FLOP per second
 };
 
 struct KernelTime {
   std::string name, variant, pass;  // "fake_quant", "per_channel", "forward"
+  std::string precision;            // of the tensor: "fp32", "bf16"
   std::int64_t tensor_bytes = 0;
   std::int64_t moved_bytes = 0;  // what a single pass has to read and write at least
   Seconds seconds;
@@ -37,10 +38,10 @@ struct KernelTime {
 
 // A part of an iteration; losses belong to the forward part before them.
 struct PartTime {
-  std::string name, precision;  // "teacher_backward"; "f32", "bf16"
+  std::string name, precision;  // "teacher_backward"; "fp32", "tf32", "bf16"
   Seconds seconds;
   double flops = 0;          // 0: an optimizer, which is bound by memory
-  double share_of_peak = 0;  // of the matrix product in its precision
+  double share_of_peak = 0;  // of the matrix product in bf16, or for the others in fp32
 };
 
 struct StepReport {

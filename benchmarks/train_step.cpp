@@ -52,24 +52,24 @@ void run_round(train::Step& step, std::uint64_t iteration) {
 
 struct Work {
   double flops = 0;
-  Precision precision = Precision::f32;
+  Precision precision = Precision::fp32;
 };
 
 std::array<Work, train::kParts> work_of_parts(const models::Model& teacher,
                                               const quant::Student& student,
-                                              const generator::Generator& generator) {
+                                              const generator::Generator& generator,
+                                              Precision precision) {
   const Flops g = count_flops(generator);
   const Flops t = count_flops(teacher.graph, teacher.parameters, /*image_wants_gradient=*/true);
   const Flops s = count_flops(student.graph, student.parameters, /*image_wants_gradient=*/false);
-  const auto of_generator = generator.options().precision;
   std::array<Work, train::kParts> work;
   const auto of = [&](Part part) -> Work& { return work[static_cast<std::size_t>(part)]; };
-  of(Part::generator_forward) = {g.forward, of_generator};
-  of(Part::generator_backward) = {g.backward, of_generator};
-  of(Part::teacher_forward) = {t.forward};
-  of(Part::teacher_backward) = {t.backward};
-  of(Part::student_forward) = {s.forward};
-  of(Part::student_backward) = {s.backward};
+  of(Part::generator_forward) = {g.forward, precision};
+  of(Part::generator_backward) = {g.backward, precision};
+  of(Part::teacher_forward) = {t.forward, precision};
+  of(Part::teacher_backward) = {t.backward, precision};
+  of(Part::student_forward) = {s.forward, precision};
+  of(Part::student_backward) = {s.backward, precision};
   return work;
 }
 
@@ -116,10 +116,11 @@ StepReport time_training_step(const models::Model& teacher, const StepSettings& 
   report.seconds = stopwatch.whole();
   report.memory_before = memory.before();
   report.memory_peak = memory.peak();
-  const auto work = work_of_parts(teacher, student, generator);
+  const auto work = work_of_parts(teacher, student, generator, settings.finetune.precision);
   for (std::size_t i = 0; i < work.size(); ++i) {
     const double flops = work[i].flops * static_cast<double>(report.batch);
-    const double peak = work[i].precision == Precision::bf16 ? machine.gemm_bf16 : machine.gemm_f32;
+    const double peak =
+        work[i].precision == Precision::bf16 ? machine.gemm_bf16 : machine.gemm_fp32;
     const Seconds seconds = stopwatch.part(i);
     report.parts.push_back({kPartNames[i], std::string(enum_name(work[i].precision)), seconds,
                             flops, flops / seconds.min / peak});

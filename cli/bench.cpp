@@ -26,17 +26,18 @@ void print_machine(const MachinePeaks& m) {
   std::printf("\ncopy     %.1f GB/s of a tensor of %s, %.1f GB/s of one of %s (read and written)\n",
               m.copy_large / 1e9, megabytes(m.large_bytes).c_str(), m.copy_cached / 1e9,
               megabytes(m.cached_bytes).c_str());
-  std::printf("matrix   %.1f GFLOP/s in f32, %.1f GFLOP/s in bf16\n", m.gemm_f32 / 1e9,
+  std::printf("matrix   %.1f GFLOP/s in fp32, %.1f GFLOP/s in bf16\n", m.gemm_fp32 / 1e9,
               m.gemm_bf16 / 1e9);
 }
 
 void print_kernels(const std::vector<KernelTime>& kernels) {
-  std::printf("\n%-20s %-12s %-9s %10s %10s %10s %10s %8s %8s\n", "kernel", "variant", "pass",
-              "tensor", "moved", "min ms", "median ms", "GB/s", "of copy");
+  std::printf("\n%-20s %-13s %-9s %-9s %10s %10s %10s %10s %8s %8s\n", "kernel", "variant", "pass",
+              "precision", "tensor", "moved", "min ms", "median ms", "GB/s", "of copy");
   for (const KernelTime& k : kernels)
-    std::printf("%-20s %-12s %-9s %10s %10s %10.3f %10.3f %8.1f %6.0f %%\n", k.name.c_str(),
-                k.variant.c_str(), k.pass.c_str(), megabytes(k.tensor_bytes).c_str(),
-                megabytes(k.moved_bytes).c_str(), 1e3 * k.seconds.min, 1e3 * k.seconds.median,
+    std::printf("%-20s %-13s %-9s %-9s %10s %10s %10.3f %10.3f %8.1f %6.0f %%\n", k.name.c_str(),
+                k.variant.c_str(), k.pass.c_str(), k.precision.c_str(),
+                megabytes(k.tensor_bytes).c_str(), megabytes(k.moved_bytes).c_str(),
+                1e3 * k.seconds.min, 1e3 * k.seconds.median,
                 static_cast<double>(k.moved_bytes) / k.seconds.min / 1e9, 100 * k.share_of_copy);
   for (const KernelTime& k : kernels)
     if (k.over_fused_sgd && k.over_foreach_sgd)

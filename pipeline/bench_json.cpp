@@ -20,13 +20,14 @@ Json json_of(const MachinePeaks& m) {
           {"last_level_cache_bytes", m.cache_bytes > 0 ? Json(m.cache_bytes) : Json(nullptr)},
           {"tensor_bytes", {{"cached", m.cached_bytes}, {"large", m.large_bytes}}},
           {"copy_bytes_per_second", {{"cached", m.copy_cached}, {"large", m.copy_large}}},
-          {"gemm_flops_per_second", {{"f32", m.gemm_f32}, {"bf16", m.gemm_bf16}}}};
+          {"gemm_flops_per_second", {{"fp32", m.gemm_fp32}, {"bf16", m.gemm_bf16}}}};
 }
 
 Json json_of(const KernelTime& k) {
   return {{"name", k.name},
           {"variant", k.variant},
           {"pass", k.pass},
+          {"precision", k.precision},
           {"tensor_bytes", k.tensor_bytes},
           {"moved_bytes", k.moved_bytes},
           {"seconds", json_of(k.seconds)},

@@ -263,7 +263,7 @@ def zsq_run(options, bf16):
                "--batch", str(options.batch), "--rounds", str(options.steps), "--threads", str(options.threads),
                "--device", options.device, "--format", "json", "--quiet"]
     for key in precision_settings(options.zsq):
-        command += ["--set", f"{key}={'bf16' if bf16 else 'f32'}"]
+        command += ["--set", f"{key}={'bf16' if bf16 else 'fp32'}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"bench_vs_torch: {' '.join(map(str, command))} failed")
@@ -282,7 +282,7 @@ def compare(options):
             least.append(report["step_seconds_min"])
         eager.process.stdin.close()
         eager.process.wait()
-        rows.append({"precision": "bf16" if bf16 else "f32",
+        rows.append({"precision": "bf16" if bf16 else "fp32",
                      "torch": {"min": min(eager.seconds), "median": statistics.median(eager.seconds)},
                      "zsq": {"min": min(least), "median": statistics.median(medians)}})
     for row in rows:
