@@ -58,7 +58,7 @@ MachinePeaks measure_machine(c10::Device device, std::int64_t rounds, Observer& 
   const auto tensor = [&](std::int64_t bytes) {
     return at::ones({bytes / 4}, at::TensorOptions(device).dtype(at::kFloat));
   };
-  const std::int64_t n = device.is_cpu() ? 2048 : 8192;
+  const std::int64_t n = !device.is_cpu() ? 8192 : peaks.threads > 4 ? 2048 : 1024;
   const auto square = [&](at::ScalarType type) {
     return at::ones({n, n}, at::TensorOptions(device).dtype(type));
   };
