@@ -21,6 +21,7 @@ foreach(
   core/settings.h
   eval/options.h
   generator/options.h
+  models/precision.h
   pipeline/bench.h
   pipeline/evaluate.h
   pipeline/inspect.h
