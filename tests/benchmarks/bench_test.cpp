@@ -113,9 +113,9 @@ TEST_F(Bench, EveryKernelOnBothSizes) {
     EXPECT_EQ(kernel.at("over_foreach_sgd").is_number(), kernel["name"] == "inundation");
   }
   const std::map<std::string, int> expected{
-      {"bn_clip_fake_quant forward", 4}, {"bn_clip_fake_quant backward", 6},
+      {"bn_clip_fake_quant forward", 4}, {"bn_clip_fake_quant backward", 8},
       {"channel_moments forward", 4},    {"channel_moments backward", 4},
-      {"fake_quant forward", 6},         {"fake_quant backward", 8},
+      {"fake_quant forward", 6},         {"fake_quant backward", 10},
       {"kl_divergence forward", 2},      {"kl_divergence backward", 2},
       {"weight_range forward", 2},       {"inundation step", 2},
       {"sgd_nesterov step", 4}};
