@@ -20,6 +20,7 @@ double now(c10::Device device) {
 }
 
 Seconds summarize(std::vector<double> samples) {
+  if (samples.empty()) throw Error(ErrorCode::internal, "a part of the benchmark was never timed");
   std::sort(samples.begin(), samples.end());
   const auto middle = samples.size() / 2;
   const double median =

@@ -15,7 +15,7 @@ namespace zsq::benchmarks {
 // Seconds on a monotonic clock, once the device has done what was asked of it.
 double now(c10::Device device);
 
-Seconds summarize(std::vector<double> samples);  // at least one
+Seconds summarize(std::vector<double> samples);  // Error(internal) where there is none
 
 // Seconds per run of each case. In a round a case runs once untimed, so that the caches hold what
 // it leaves there, then as often as 5 ms take. Error(stopped) where the observer asks for it.

@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 
@@ -64,18 +64,20 @@ MachinePeaks measure_machine(c10::Device device, std::int64_t rounds, Observer& 
   };
   const auto cached = tensor(peaks.cached_bytes), large = tensor(peaks.large_bytes);
   const auto fp32 = square(at::kFloat), bf16 = square(at::kBFloat16);
-  const auto seconds = time_cases({[&] { at::clone(cached); }, [&] { at::clone(large); },
+  const auto cached_target = at::empty_like(cached), large_target = at::empty_like(large);
+  const auto seconds = time_cases({[&] { at::clone(cached); }, [&] { cached_target.copy_(cached); },
+                                   [&] { at::clone(large); }, [&] { large_target.copy_(large); },
                                    [&] { at::mm(fp32, fp32); }, [&] { at::mm(bf16, bf16); }},
                                   rounds, device, observer);
-  const auto copy_rate = [](std::int64_t bytes, const Seconds& s) {
-    return 2 * static_cast<double>(bytes) / s.min;
+  const auto copy_rate = [&](std::int64_t bytes, std::size_t first) {
+    return 2 * static_cast<double>(bytes) / std::min(seconds[first].min, seconds[first + 1].min);
   };
   const double flops =
       2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
-  peaks.copy_cached = copy_rate(peaks.cached_bytes, seconds[0]);
-  peaks.copy_large = copy_rate(peaks.large_bytes, seconds[1]);
-  peaks.gemm_fp32 = flops / seconds[2].min;
-  peaks.gemm_bf16 = flops / seconds[3].min;
+  peaks.copy_cached = copy_rate(peaks.cached_bytes, 0);
+  peaks.copy_large = copy_rate(peaks.large_bytes, 2);
+  peaks.gemm_fp32 = flops / seconds[4].min;
+  peaks.gemm_bf16 = flops / seconds[5].min;
   return peaks;
 }
 
