@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/support/shared.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
 namespace zsq {
@@ -30,12 +31,8 @@ struct Outcome {
   std::string out, err;
 };
 
-// A folder of its own for each test, removed at the end.
 class Cli : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Outcome run(const std::string& arguments, const char* program = ZSQ_BINARY) const {
     const std::string command = std::string(program) + " " + arguments + " >" + path("stdout") +
                                 " 2>" + path("stderr") + " </dev/null";
@@ -56,11 +53,10 @@ class Cli : public ::testing::Test {
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return path(name);
+    return folder_.file(name, text).string();
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("zsq_cli_" + std::to_string(getpid()));
+  test::TempFolder folder_;
 };
 
 // Trained once per build of this test and kept: ctest starts a process for each test.
@@ -129,7 +125,7 @@ TEST_F(Cli, BadFilesExitWith2AndAreNamed) {
   expect_error(2, "inspect " + path("none.onnx"), {"none.onnx"});
   expect_error(2, "quantize " + write("empty.onnx", "") + out, {"empty.onnx"});
   expect_error(2, "quantize " + write("text.onnx", "not a model") + out, {"text.onnx"});
-  expect_error(2, "inspect " + folder_.string(), {"model.onnx"});
+  expect_error(2, "inspect " + folder_.path().string(), {"model.onnx"});
   const std::string recipe = write("r.yaml", "finetune:\n  iterations: 5\n  batchsize: 3\n");
   expect_error(2, "quantize x" + out + " --recipe " + recipe,
                {"r.yaml:3", "'finetune.batchsize'", "'finetune.batch_size'"});

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "eval/evaluate.h"
 #include "formats/npy.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::eval {
 namespace {
@@ -39,14 +40,6 @@ std::string message_of(const std::function<void()>& action) {
 
 class Data : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Batch all(const fs::path& path) const {
     const auto source = open_data(path.string(), cifar_);
     return source->load(0, source->size());
@@ -55,7 +48,7 @@ class Data : public testing::Test {
     return message_of([&] { all(path); });
   }
 
-  fs::path folder_;
+  test::TempFolder folder_;
   const Preset& cifar_ = preset("cifar10");
 };
 
@@ -73,7 +66,7 @@ TEST_F(Data, CifarTenRecordsArePlanes) {
   record[0] = 7;
   record[1 + 33] = 100;  // red, row 1, column 1
   write_text(folder_ / "test_batch.bin", record + record);
-  const Batch batch = all(folder_);
+  const Batch batch = all(folder_.path());
   EXPECT_EQ(labels_of(batch), (Labels{7, 7}));
   EXPECT_FLOAT_EQ(batch.images[1][0][1][1].item<float>(), red_of(100));
   EXPECT_FLOAT_EQ(batch.images[1][0][1][2].item<float>(), red_of(0));
@@ -84,7 +77,7 @@ TEST_F(Data, CifarHundredTakesTheFineLabel) {
   record[0] = 3;
   record[1] = 42;
   write_text(folder_ / "test.bin", record);
-  EXPECT_EQ(labels_of(all(folder_)), Labels{42});
+  EXPECT_EQ(labels_of(all(folder_.path())), Labels{42});
 }
 
 TEST_F(Data, CifarRefusesWrongSizeAndLabel) {
@@ -98,9 +91,9 @@ TEST_F(Data, CifarRefusesWrongSizeAndLabel) {
 
 TEST_F(Data, MissingAndEmptyFoldersSayWhatWasLookedFor) {
   EXPECT_NE(refusal(folder_ / "nowhere").find("does not exist"), std::string::npos);
-  EXPECT_NE(refusal(folder_).find("test_batch.bin"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("test_batch.bin"), std::string::npos);
   fs::create_directories(folder_ / "cat");
-  EXPECT_NE(refusal(folder_).find("no image"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("no image"), std::string::npos);
   write_text(folder_ / "x.tar", "");
   EXPECT_NE(refusal(folder_ / "x.tar").find(".npz"), std::string::npos);
 }
@@ -127,7 +120,7 @@ TEST_F(Data, ClassFoldersAreNumberedBySortedNames) {
   write_ppm(folder_ / "dog/1.ppm", 32, 10);
   write_ppm(folder_ / "cat/2.ppm", 32, 20);
   write_ppm(folder_ / "cat/1.ppm", 32, 30);
-  const Batch batch = all(folder_);
+  const Batch batch = all(folder_.path());
   EXPECT_EQ(labels_of(batch), (Labels{0, 0, 1}));
   EXPECT_FLOAT_EQ(batch.images[0][0][0][0].item<float>(), red_of(30));
   EXPECT_FLOAT_EQ(batch.images[2][0][31][31].item<float>(), red_of(10));
@@ -148,26 +141,26 @@ TEST_F(Data, FlatFolderWithGroundTruth) {
   write_ppm(folder_ / "a.ppm", 32, 10);
   write_ppm(folder_ / "b.ppm", 32, 20);
   write_text(folder_ / "ground_truth.txt", "3\n4\n");
-  EXPECT_EQ(labels_of(all(folder_)), (Labels{3, 4}));
+  EXPECT_EQ(labels_of(all(folder_.path())), (Labels{3, 4}));
   write_text(folder_ / "synsets.txt", "cat\nhen\n");
   write_text(folder_ / "ground_truth.txt", "b.ppm hen\na.ppm 8\n");
-  EXPECT_EQ(labels_of(all(folder_)), (Labels{1, 8}));
+  EXPECT_EQ(labels_of(all(folder_.path())), (Labels{1, 8}));
   write_text(folder_ / "ground_truth.txt", "b.ppm hen\nc.ppm 8\n");
-  EXPECT_NE(refusal(folder_).find("line 2"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("line 2"), std::string::npos);
   write_text(folder_ / "ground_truth.txt", "b.ppm cow\na.ppm 8\n");
-  EXPECT_NE(refusal(folder_).find("'cow'"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("'cow'"), std::string::npos);
   write_text(folder_ / "ground_truth.txt", "3\n");
-  EXPECT_NE(refusal(folder_).find("names 1 images"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("names 1 images"), std::string::npos);
 }
 
 TEST_F(Data, DamagedImageIsNamed) {
   write_ppm(folder_ / "cat/fine.ppm", 32, 10);
   write_text(folder_ / "cat/spoilt.jpg", "no image at all");
-  EXPECT_NE(refusal(folder_).find("spoilt.jpg"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("spoilt.jpg"), std::string::npos);
   // A start, one segment, and no end-of-image marker.
   write_text(folder_ / "cat/spoilt.jpg",
              std::string("\xff\xd8\xff\xe0\x00\x04\x00\x00\xff\xda", 10));
-  EXPECT_NE(refusal(folder_).find("cut short"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("cut short"), std::string::npos);
 }
 
 TEST_F(Data, OneImage) {
@@ -181,7 +174,7 @@ TEST_F(Data, OneImage) {
 
 TEST_F(Data, WithoutADecoderTheErrorSaysSo) {
   write_ppm(folder_ / "cat/a.ppm", 32, 10);
-  EXPECT_NE(refusal(folder_).find("ZSQ_OPENCV"), std::string::npos);
+  EXPECT_NE(refusal(folder_.path()).find("ZSQ_OPENCV"), std::string::npos);
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "quant/ranges.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::exporters {
 namespace {
@@ -33,9 +34,9 @@ QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
   return options;
 }
 
-// Tests run side by side, each in a process of its own.
 fs::path file(const std::string& name) {
-  return fs::path(testing::TempDir()) / ("zsq_" + std::to_string(getpid()) + "_" + name);
+  static const test::TempFolder folder;
+  return folder / name;
 }
 
 at::Tensor logits_of(const quant::Student& student, const at::Tensor& images) {

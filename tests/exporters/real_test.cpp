@@ -11,6 +11,7 @@
 #include "quant/ranges.h"
 #include "tests/exporters/python.h"
 #include "tests/support/shared.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::exporters {
 namespace {
@@ -43,8 +44,8 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   quant::Student student = quant::insert_quantizers(teacher, options);
   quant::calibrate(student, [&] { return calibration->load(100, c.images).images; });
 
-  const auto path =
-      std::filesystem::path(testing::TempDir()) / ("zsq_" + std::to_string(getpid()) + ".onnx");
+  const test::TempFolder folder;
+  const auto path = folder / "model.onnx";
   const ExportReport report = export_onnx(student, path, {});
   for (const ExecutesAs& layer : report.layers) EXPECT_EQ(layer.executes_as, "int8") << layer.layer;
   const at::Tensor images = source->load(0, c.images).images;

@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -12,13 +11,14 @@
 #include "formats/atomic_file.h"
 #include "models/load.h"
 #include "tests/exporters/networks.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::exporters {
 namespace {
 
 std::filesystem::path file(const std::string& name) {
-  return std::filesystem::path(testing::TempDir()) /
-         ("zsq_" + std::to_string(getpid()) + "_" + name);
+  static const test::TempFolder folder;
+  return folder / name;
 }
 
 QuantOptions scheme(std::int64_t bits) {

@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
 #include "core/error.h"
 #include "formats/array.h"
 #include "formats/atomic_file.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::formats {
 
-// A folder of one test's own, gone afterwards.
-class TempFolder {
- public:
-  TempFolder() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / ("zsq-" + std::to_string(::getpid()) + "-" +
-                                                      test->test_suite_name() + "-" + test->name());
-    std::filesystem::create_directories(path_);
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
-  std::filesystem::path file(const std::string& name, std::string_view bytes) const {
-    std::ofstream out(path_ / name, std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return path_ / name;
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TempFolder;
 
 inline std::string bytes_of(const std::filesystem::path& path) {
   const auto bytes = read_file(path);

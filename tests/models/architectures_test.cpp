@@ -16,6 +16,7 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "tests/support/shared.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::models {
 namespace {
@@ -192,7 +193,8 @@ TEST(StateDicts, PublishedResnet20IsTheSameInThreeFormats) {
 }
 
 TEST(StateDicts, TheMetadataMayNameTheArchitecture) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "zsq_models_arch.safetensors";
+  const test::TempFolder folder;
+  const auto path = folder / "weights.safetensors";
   const auto model = build("resnet20_cifar10", {}, 5);
   formats::write_safetensors(path, {state_of(model), {{"arch", "resnet20_cifar10"}}});
   EXPECT_EQ(load(path).architecture, "resnet20_cifar10");

@@ -4,13 +4,12 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "core/error.h"
 #include "formats/npy.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "tests/support/shared.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::models {
 namespace {
@@ -104,8 +103,8 @@ TEST(BatchNorm, MadeUpBiasNamesMeanFolded) {
 
 // What load() says about `bytes` in a file.
 std::string load_error(const std::string& bytes) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "zsq_models_load_test.bin";
-  std::ofstream(path, std::ios::binary) << bytes;
+  const test::TempFolder folder;
+  const auto path = folder.file("file.bin", bytes);
   try {
     load(path);
   } catch (const Error& error) {
@@ -126,7 +125,7 @@ TEST(Load, SaysWhatIsWrongWithAFile) {
                        header + std::string(4, '\0');
   EXPECT_NE(load_error(weights).find("--arch"), std::string::npos);
   EXPECT_THROW(load("no_such_folder/no_such_file.onnx"), Error);
-  EXPECT_THROW(load(testing::TempDir()), Error);
+  EXPECT_THROW(load(test::TempFolder().path()), Error);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // out names real images nearly as well, says so itself, runs elsewhere, and is the same for the
 // same seed.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <iterator>
@@ -11,6 +10,7 @@
 #include "formats/atomic_file.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/quantize.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
 namespace zsq::test {
@@ -20,18 +20,16 @@ namespace fs = std::filesystem;
 
 // Trained once and shared by all tests of this file.
 struct Workplace {
-  Workplace() : folder(fs::temp_directory_path() / ("zsq_end_to_end_" + std::to_string(getpid()))) {
-    fs::create_directories(folder);
+  Workplace() {
     const TinyNetwork network = train_tiny_network(0);
     teacher_top1 = accuracy(network.model, network.test);
     save_onnx(network.model, model());
     save_npz(network.test, images());
   }
-  ~Workplace() { fs::remove_all(folder); }
   fs::path model() const { return folder / "shapes.onnx"; }
   fs::path images() const { return folder / "shapes.npz"; }
 
-  fs::path folder;
+  TempFolder folder;
   double teacher_top1 = 0;  // per cent
 };
 

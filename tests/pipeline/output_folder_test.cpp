@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 
 #include "core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -14,15 +16,7 @@ namespace fs = std::filesystem;
 
 class OutputFolderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  void TearDown() override { fs::remove_all(path_); }
-
-  fs::path path_ = fs::temp_directory_path() /
-                   ("zsq_output_folder_" +
-                    std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  test::TempFolder temporary_;
 };
 
 std::string message_of(const std::function<void()>& action) {
@@ -35,13 +29,13 @@ std::string message_of(const std::function<void()>& action) {
 }
 
 TEST_F(OutputFolderTest, IsCreatedWithItsParentsAndLeftEmpty) {
-  const OutputFolder folder(path_ / "a" / "b");
-  EXPECT_TRUE(fs::is_empty(path_ / "a" / "b"));
+  const OutputFolder folder(temporary_ / "a" / "b");
+  EXPECT_TRUE(fs::is_empty(temporary_ / "a" / "b"));
 }
 
 TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
-  std::ofstream(path_ / "file") << "x";
-  for (const fs::path& bad : {path_ / "file", path_ / "file" / "below"}) {
+  temporary_.file("file", "x");
+  for (const fs::path& bad : {temporary_ / "file", temporary_ / "file" / "below"}) {
     const std::string message = message_of([&] { OutputFolder{bad}; });
     EXPECT_NE(message.find(bad.string()), std::string::npos) << message;
     EXPECT_NE(message.find("cannot create the output folder"), std::string::npos) << message;
@@ -49,7 +43,7 @@ TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
 }
 
 TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
-  const OutputFolder folder(path_);
+  const OutputFolder folder(temporary_.path());
   EXPECT_NE(message_of([&] { folder.open_checkpoint("model a", true); }).find("nothing to resume"),
             std::string::npos);
   folder.open_checkpoint("model a", false);
@@ -61,7 +55,7 @@ TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
 }
 
 TEST_F(OutputFolderTest, ANewRunDropsTheOldState) {
-  const OutputFolder folder(path_);
+  const OutputFolder folder(temporary_.path());
   folder.open_checkpoint("a", false);
   std::ofstream(folder.checkpoint()) << "state";
   folder.open_checkpoint("a", false);

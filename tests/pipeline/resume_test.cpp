@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that is stopped and resumed gives the bytes of an unbroken one.
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include <functional>
 
 #include "formats/atomic_file.h"
 #include "pipeline/quantize.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
 namespace zsq {
@@ -43,8 +45,7 @@ ErrorCode code_of(const std::function<void()>& action) {
 }
 
 TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
-  const fs::path folder = fs::temp_directory_path() / ("zsq_resume_" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  const test::TempFolder folder;
   const fs::path model = folder / "shapes.onnx";
   const test::TinyNetwork network = test::train_tiny_network(0);
   test::save_onnx(network.model, model);
@@ -75,7 +76,6 @@ TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
                 formats::read_file(folder / "unbroken" / "model.safetensors"));
     EXPECT_FALSE(fs::exists(output / "checkpoint"));
   }
-  fs::remove_all(folder);
 }
 
 }  // namespace

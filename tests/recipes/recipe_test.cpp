@@ -3,33 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include <functional>
 
 #include "core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A folder of its own for each test, removed at the end.
 class RecipeTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / (std::string("zsq_recipe_") + info->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+    return folder_.file(name, text).string();
   }
 
-  fs::path folder_;
+  test::TempFolder folder_;
 };
 
 std::string message_of(const std::function<void()>& action) {
@@ -54,15 +42,13 @@ TEST(Recipe, DefaultIsDeployW4A4WithEightBitEnds) {
   EXPECT_EQ(recipe.quantize.first_last_bits, 8);
 }
 
-TEST(Recipe, EveryBuiltInResolvesAndReadsBackFromItsResolvedForm) {
-  const fs::path file = fs::temp_directory_path() / "zsq_resolved.yaml";
+TEST_F(RecipeTest, EveryBuiltInResolvesAndReadsBackFromItsResolvedForm) {
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
     EXPECT_FALSE(recipe.about.empty()) << name;
-    std::ofstream(file) << to_yaml(recipe);
-    EXPECT_EQ(to_yaml(load_recipe(file.string())), to_yaml(recipe)) << name;
+    const std::string file = write("resolved.yaml", to_yaml(recipe));
+    EXPECT_EQ(to_yaml(load_recipe(file)), to_yaml(recipe)) << name;
   }
-  fs::remove(file);
 }
 
 // AIT table 1 and its schedule: 400 epochs of 200 iterations.

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
 
 namespace zsq::train {
@@ -29,16 +30,6 @@ void expect_equal(const models::ParameterStore& a, const models::ParameterStore&
   ASSERT_EQ(a.names(), b.names());
   for (const auto& name : a.names()) EXPECT_TRUE(a.at(name).equal(b.at(name))) << name;
 }
-
-class TemporaryFile {
- public:
-  TemporaryFile()
-      : path(std::filesystem::temp_directory_path() /
-             ("zsq_checkpoint_" + std::to_string(std::hash<const void*>()(this)) +
-              ".safetensors")) {}
-  ~TemporaryFile() { std::filesystem::remove(path); }
-  const std::filesystem::path path;
-};
 
 TEST(Run, WarmsUpCalibratesAndTrains) {
   Tiny tiny;
@@ -144,11 +135,11 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     Watch watch;
     const auto expected = run(unbroken.job(), watch);
 
-    const TemporaryFile file;
+    const test::TempFolder folder;
     Watch stopper;
     stopper.stop_after = GetParam();
     auto job = broken.job();
-    job.checkpoint = file.path;
+    job.checkpoint = folder / "state.safetensors";
     try {
       run(job, stopper);
       FAIL() << "did not stop";
@@ -158,7 +149,7 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     ASSERT_EQ(std::ssize(stopper.seen), GetParam());
 
     auto again = resumed.job();
-    again.checkpoint = file.path;
+    again.checkpoint = folder / "state.safetensors";
     again.resume = true;
     Watch rest;
     const auto report = run(again, rest);
@@ -175,17 +166,17 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
 INSTANTIATE_TEST_SUITE_P(At, Resume, ::testing::Values(0, 2, 3, 4, 9));
 
 TEST(Run, RefusesTheCheckpointOfAnotherRecipe) {
-  const TemporaryFile file;
+  const test::TempFolder folder;
   Tiny tiny;
   auto job = tiny.job();
-  job.checkpoint = file.path;
+  job.checkpoint = folder / "state.safetensors";
   job.checkpoint_every = 4;
   Observer silent;
   run(job, silent);
-  ASSERT_TRUE(std::filesystem::exists(file.path));
+  ASSERT_TRUE(std::filesystem::exists(job.checkpoint));
   tiny.options.crossing_rate = 0.5;
   auto other = tiny.job();
-  other.checkpoint = file.path;
+  other.checkpoint = folder / "state.safetensors";
   other.resume = true;
   try {
     run(other, silent);
@@ -237,11 +228,11 @@ TEST(Run, SkipsStepsWhoseGradientsAreNotFinite) {
 }
 
 TEST(Run, GivesUpWhenTooManyStepsAreSkippedAndKeepsTheCheckpoint) {
-  const TemporaryFile file;
+  const test::TempFolder folder;
   Tiny tiny;
   tiny.options.max_skipped = 0.1;
   auto job = tiny.job();
-  job.checkpoint = file.path;
+  job.checkpoint = folder / "state.safetensors";
   job.checkpoint_every = 4;
   auto weight = generator_tensor(tiny.generator, "conv3.bias");
   Watch watch;
@@ -255,7 +246,7 @@ TEST(Run, GivesUpWhenTooManyStepsAreSkippedAndKeepsTheCheckpoint) {
     EXPECT_EQ(error.code(), ErrorCode::numeric_failure);
   }
   EXPECT_EQ(watch.seen.size(), 6u);  // one skip is allowed, the second ends the run
-  EXPECT_TRUE(std::filesystem::exists(file.path));
+  EXPECT_TRUE(std::filesystem::exists(job.checkpoint));
 }
 
 TEST(Run, FitsIntoATimeBudget) {
