@@ -16,8 +16,9 @@ RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::T
   const auto beside = [&](const char* suffix) { return model.string() + suffix; };
   const std::string input = beside(".in.npz"), output = beside(".out.npz"), log = beside(".log");
   formats::write_npz(input, {{"images", models::to_array(images)}});
-  const std::string script = std::string(ZSQ_SOURCE_DIR) + "/tests/exporters/integer_model.py";
-  const std::string command = "'" + python_program().string() + "' '" + script + "' '" +
+  const std::string script =
+      std::string(ZSQ_SOURCE_DIR) + "/tests/exporters/compare_with_onnxruntime.py";
+  const std::string command = "'" + python_program().string() + "' -B '" + script + "' '" +
                               model.string() + "' '" + input + "' '" + output + "' > '" + log +
                               "' 2>&1";
   const int status = std::system(command.c_str());

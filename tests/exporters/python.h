@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// onnxruntime and the exact integer model, through integer_model.py.
+// onnxruntime and the exact integer model, through compare_with_onnxruntime.py.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that cut, join and rearrange, and the arithmetic on shapes that exporters write around
+// them, against plain ATen.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/channel_shuffle.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "tests/models/operators.h"
+
+namespace zsq::models {
+namespace {
+
+TEST(ReduceMean, AxesAsAttributeAndAsInput) {
+  OnnxFile attribute(13, kImage);
+  attribute.node("ReduceMean", {"x"}, {"y"},
+                 {{"axes", Ints{-1, -2}}, {"keepdims", std::int64_t{0}}});
+  expect_near(attribute.run(image()), image().mean({2, 3}));
+  OnnxFile input(18, kImage);
+  input.initializer("a", ints({2, 3})).node("ReduceMean", {"x", "a"}, {"y"});
+  expect_near(input.run(image()), image().mean({2, 3}));
+  OnnxFile channels(13, kImage);
+  channels.node("ReduceMean", {"x"}, {"y"}, {{"axes", Ints{1}}});
+  EXPECT_NE(refusal(channels).find("height and width"), std::string::npos);
+}
+
+TEST(Split, SizesAsAttributeAsInputAndByNumber) {
+  OnnxFile attribute(11, kImage);
+  attribute.node("Split", {"x"}, {"a", "b"}, {{"axis", std::int64_t{1}}, {"split", Ints{1, 3}}})
+      .node("Concat", {"b", "a"}, {"y"}, {{"axis", std::int64_t{1}}});
+  const auto a = image().slice(1, 0, 1), b = image().slice(1, 1);
+  expect_near(attribute.run(image()), at::cat({b, a}, 1));
+  OnnxFile input(13, kImage);
+  input.initializer("s", ints({1, 3}))
+      .node("Split", {"x", "s"}, {"a", "b"}, {{"axis", std::int64_t{-3}}})
+      .node("Concat", {"b", "a"}, {"y"}, {{"axis", std::int64_t{-3}}});
+  expect_near(input.run(image()), at::cat({b, a}, 1));
+  OnnxFile number(18, kImage);
+  number
+      .node("Split", {"x"}, {"a", "b"},
+            {{"axis", std::int64_t{2}}, {"num_outputs", std::int64_t{2}}})
+      .node("Concat", {"b", "a"}, {"y"}, {{"axis", std::int64_t{2}}});
+  expect_near(number.run(image()), at::cat({image().slice(2, 5), image().slice(2, 0, 5)}, 2));
+}
+
+TEST(Split, ToSequence) {
+  OnnxFile file(20, kImage);
+  file.initializer("two", at::scalar_tensor(std::int64_t{2}, at::kLong))
+      .initializer("last", at::scalar_tensor(std::int64_t{-1}, at::kLong))
+      .node("SplitToSequence", {"x", "two"}, {"parts"}, {{"axis", std::int64_t{1}}})
+      .node("SequenceAt", {"parts", "last"}, {"y"});
+  expect_near(file.run(image()), image().slice(1, 2));
+}
+
+TEST(Slice, AttributesInputsStepsAndNegativeEnds) {
+  OnnxFile attributes(9, kImage);
+  attributes.node(
+      "Slice", {"x"}, {"y"},
+      {{"starts", Ints{1, -5}}, {"ends", Ints{9223372036854775807, -1}}, {"axes", Ints{1, 3}}});
+  expect_near(attributes.run(image()), image().slice(1, 1).slice(3, 2, 6));
+  OnnxFile inputs(13, kImage);
+  inputs.initializer("s", ints({0, 0, 1}))
+      .initializer("e", ints({9223372036854775807, 4, 8}))
+      .initializer("a", ints({0, 1, 2}))
+      .initializer("t", ints({1, 1, 3}))
+      .node("Slice", {"x", "s", "e", "a", "t"}, {"y"});
+  EXPECT_EQ(count<Slice>(inputs.import()), 1) << "full ranges of batch and channels are nothing";
+  expect_near(inputs.run(image()), image().slice(2, 1, 8, 3));
+  OnnxFile batch(13, kImage);
+  batch.initializer("s", ints({1}))
+      .initializer("e", ints({2}))
+      .node("Slice", {"x", "s", "e"}, {"y"});
+  EXPECT_NE(refusal(batch).find("batch"), std::string::npos);
+}
+
+TEST(ChannelShuffle, ThroughShapeArithmetic) {
+  OnnxFile file(13, kImage);
+  const auto one = [&](const std::string& name, std::int64_t value) {
+    file.initializer(name, ints({value}));
+  };
+  one("i0", 0), one("i1", 1), one("i2", 2), one("i3", 3), one("two", 2);
+  file.node("Shape", {"x"}, {"shape"});
+  for (const auto* i : {"0", "1", "2", "3"}) {
+    file.node("Gather", {"shape", std::string("i") + i}, {std::string("d") + i});
+  }
+  file.node("Div", {"d1", "two"}, {"half"})
+      .node("Concat", {"d0", "two", "half", "d2", "d3"}, {"grouped"}, {{"axis", std::int64_t{0}}})
+      .node("Reshape", {"x", "grouped"}, {"g"})
+      .node("Transpose", {"g"}, {"t"}, {{"perm", Ints{0, 2, 1, 3, 4}}})
+      .node("Reshape", {"t", "shape"}, {"y"});
+  expect_near(file.run(image()), at::channel_shuffle(image(), 2));
+}
+
+TEST(Reshape, KnowsTheBatchInEachSpelling) {
+  for (const auto& target : std::vector<Ints>{{0, -1}, {-1, 252}, {0, 252}}) {
+    OnnxFile file(13, kImage);
+    file.initializer("s", ints(target)).node("Reshape", {"x", "s"}, {"y"});
+    EXPECT_EQ(count<Reshape>(file.import()), 0);
+    expect_near(file.run(image()), image());
+  }
+  OnnxFile fixed(13, kImage);
+  fixed.file.graph.inputs[0].shape[0].value = 1;
+  fixed.initializer("s", ints({1, 4, -1})).node("Reshape", {"x", "s"}, {"y"});
+  expect_near(fixed.run(image()), image());
+  OnnxFile mixed(13, kImage);
+  mixed.initializer("s", ints({-1, 63})).node("Reshape", {"x", "s"}, {"y"});
+  EXPECT_NE(refusal(mixed).find("batch"), std::string::npos);
+}
+
+TEST(Shapes, TheOpenBatchIsNotCalculatedWith) {
+  OnnxFile file(13, kImage);
+  file.initializer("two", ints({2, 1, 1, 1}))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Mul", {"shape", "two"}, {"doubled"})
+      .node("Reshape", {"x", "doubled"}, {"y"});
+  EXPECT_NE(refusal(file).find("batch size"), std::string::npos);
+}
+
+// TensorFlow's SAME padding as PyTorch code computes it, in floating point, from the shape.
+TEST(Shapes, SamePaddingIsFolded) {
+  OnnxFile file(13, {3, 8, 8});
+  const auto w = wave({2, 3, 3, 3});
+  file.initializer("w", w)
+      .initializer("i2", at::scalar_tensor(std::int64_t{2}, at::kLong))
+      .initializer("stride", scalar(2))
+      .initializer("one", scalar(1))
+      .initializer("three", scalar(3))
+      .initializer("zero", at::zeros({1}, at::kLong))
+      .initializer("zeros", at::zeros({6}, at::kLong))
+      .initializer("axis", ints({0}))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "i2"}, {"height"})
+      .node("Cast", {"height"}, {"h"}, {{"to", std::int64_t{1}}})
+      .node("Div", {"h", "stride"}, {"q"})
+      .node("Ceil", {"q"}, {"outputs"})
+      .node("Sub", {"outputs", "one"}, {"less"})
+      .node("Mul", {"less", "stride"}, {"covered"})
+      .node("Add", {"covered", "three"}, {"needed"})
+      .node("Sub", {"needed", "h"}, {"missing"})
+      .node("Cast", {"missing"}, {"m"}, {{"to", std::int64_t{7}}})
+      .node("Unsqueeze", {"m", "axis"}, {"pad"})
+      .node("Concat", {"zeros", "pad", "pad"}, {"pads"}, {{"axis", std::int64_t{0}}})
+      .node("Pad", {"x", "pads"}, {"padded"})
+      .node("Conv", {"padded", "w"}, {"y"}, {{"strides", Ints{2, 2}}});
+  const auto x = wave({2, 3, 8, 8});
+  expect_near(file.run(x), at::conv2d(at::constant_pad_nd(x, {0, 1, 0, 1}), w, {}, {2, 2}));
+}
+
+TEST(Shapes, ConstantsAreCutBackwards) {
+  OnnxFile file(13, kImage);  // as torch's F.pad is exported: pairs, reversed and transposed
+  file.initializer("pairs", ints({1, 2, 0, 3, 0, 0, 0, 0}))
+      .initializer("two", ints({-1, 2}))
+      .initializer("minus", ints({-1}))
+      .initializer("zero", ints({0}))
+      .initializer("lowest", ints({-9223372036854775807}))
+      .node("Reshape", {"pairs", "two"}, {"table"})
+      .node("Slice", {"table", "minus", "lowest", "zero", "minus"}, {"reversed"})
+      .node("Transpose", {"reversed"}, {"turned"}, {{"perm", Ints{1, 0}}})
+      .node("Reshape", {"turned", "minus"}, {"pads"})
+      .node("Pad", {"x", "pads"}, {"y"});
+  expect_near(file.run(image()), at::constant_pad_nd(image(), {1, 2, 0, 3}));
+}
+
+TEST(Resize, NearestByScalesAndBySizes) {
+  const auto expected = image().repeat_interleave(2, 2).repeat_interleave(3, 3);
+  const Attributes floor{{"mode", std::string("nearest")},
+                         {"coordinate_transformation_mode", std::string("asymmetric")},
+                         {"nearest_mode", std::string("floor")}};
+  OnnxFile scales(13, kImage);
+  scales.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 3.0F}))
+      .node("Resize", {"x", "", "s"}, {"y"}, floor);
+  expect_near(scales.run(image()), expected);
+  OnnxFile sizes(13, kImage);
+  sizes.initializer("hw", ints({18, 21}))
+      .initializer("zero", ints({0}))
+      .initializer("two", ints({2}))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Slice", {"shape", "zero", "two"}, {"nc"})
+      .node("Concat", {"nc", "hw"}, {"sizes"}, {{"axis", std::int64_t{0}}})
+      .node("Resize", {"x", "", "", "sizes"}, {"y"}, floor);
+  expect_near(sizes.run(image()), expected);
+  OnnxFile upsample(9, kImage);
+  upsample.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 3.0F}))
+      .node("Upsample", {"x", "s"}, {"y"}, {{"mode", std::string("nearest")}});
+  expect_near(upsample.run(image()), expected);
+  OnnxFile linear(13, kImage);
+  linear.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 2.0F}))
+      .node("Resize", {"x", "", "s"}, {"y"}, {{"mode", std::string("linear")}});
+  EXPECT_NE(refusal(linear).find("nearest"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace zsq::models
