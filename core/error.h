@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one exception type. Thrown at the boundary with what was found, what was expected, what to do.
+// The one exception type. Its message says what was found, what was expected and what to do.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -14,7 +14,7 @@ enum class ErrorCode {
   accuracy_gate,      // result saved, but below the accuracy that was asked for
   numeric_failure,    // too many steps with non-finite gradients
   out_of_memory,
-  stopped,            // signal or time budget; the run can be resumed
+  stopped,  // by a signal; the run can be resumed
 };
 
 class Error : public std::runtime_error {

@@ -11,8 +11,8 @@ namespace zsq {
 struct Progress {
   std::string phase;  // "warm-up", "fine-tune", "evaluate", ...
   std::int64_t step = 0, total = 0;
-  double seconds = 0;                                       // since the phase began
-  std::vector<std::pair<std::string, double>> metrics;      // loss, agreement, ... in display order
+  double seconds = 0;                                   // since the phase began
+  std::vector<std::pair<std::string, double>> metrics;  // loss, agreement, ... in display order
 };
 
 enum class LogLevel { debug, info, warning };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every random draw comes from a generator seeded by hash(run seed, stream name, step), so a draw
-// depends on neither the draws before it nor the thread that makes it, and a resumed run repeats it.
+// depends on neither the draws before it nor the thread that makes it; a resumed run repeats it.
 #pragma once
 #include <cstdint>
 #include <string_view>

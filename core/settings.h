@@ -4,8 +4,8 @@
 //     visit(SettingInfo{"finetune.batch_size", "images per step", "images", 1, 1e6, "Qimera 4.1"},
 //           options.batch_size);
 //   }
-// and the recipe key, --set, --help and the resolved recipe all come from it. Enumerations take part
-// by specialising EnumNames with their names in order of value, which starts at 0.
+// and the recipe key, --set, --help and the resolved recipe all come from it. Enumerations take
+// part by specialising EnumNames with their names in order of value, which starts at 0.
 #pragma once
 #include <array>
 #include <limits>
