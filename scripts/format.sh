@@ -3,7 +3,10 @@
 # rules are in .clang-format; other versions format a little differently).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v clang-format-14 > /dev/null || { echo "format: install clang-format-14" >&2; exit 2; }
+command -v clang-format-14 > /dev/null ||
+  { echo "format: not found; run scripts/install_deps.sh clang-format-14" >&2; exit 2; }
 mode=(--dry-run --Werror)
 [[ ${1:-} != --fix ]] || mode=(-i)
-git ls-files -z '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -0 clang-format-14 "${mode[@]}"
+find [a-z]* -type f -not -path 'build*' -not -path 'out/*' \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 |
+  xargs -0 clang-format-14 "${mode[@]}"

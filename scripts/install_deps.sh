@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing: Debian packages, libtorch in .deps/torch, and in .deps/python a Python
-# environment for tests and the quick start. Each part of .deps is built beside its place and then
-# renamed, so an interrupted run leaves the old state or the new one.
+# install_deps.sh [PACKAGE...]: installs what is missing: Debian packages (the PACKAGEs named, too),
+# libtorch in .deps/torch, and in .deps/python a Python environment for tests and the quick start.
+# Each part of .deps is built beside its place and then renamed, so an interrupted run leaves the old
+# state or the new one.
 # PYTHON=<interpreter> chooses the Python (3.11 to 3.14).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +16,7 @@ debian_packages=(
   libopencv-dev libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libprotozero-dev
   libzip-dev libssl-dev libgtest-dev
   python3 python3-venv python3-pip
+  "$@"
 )
 
 say() { echo "install_deps: $*" >&2; }
