@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "formats/atomic_file.h"
 #include "formats/in_file.h"
 #include "formats/input_file.h"
 #include "formats/zip_archive.h"
@@ -146,20 +145,18 @@ Array parse_npy(std::vector<std::byte> bytes) {
   return array;
 }
 
-std::string make_header(const std::string& name, const Array& array) {
-  require_consistent(name, array);
+std::string make_header(DType dtype, const std::vector<std::int64_t>& shape) {
   std::string_view description;
-  for (const auto& [dtype, text] : kDescriptions)
-    if (dtype == array.dtype) description = text;
+  for (const auto& [known, text] : kDescriptions)
+    if (known == dtype) description = text;
   if (description.empty())
-    throw Error(ErrorCode::usage, "npy has no element type for " +
-                                      std::string(name_of(array.dtype)) +
+    throw Error(ErrorCode::usage, "npy has no element type for " + std::string(name_of(dtype)) +
                                       "; convert to f32 or write safetensors");
   std::string header =
       "{'descr': '" + std::string(description) + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t i = 0; i < array.shape.size(); ++i)
-    header += (i ? ", " : "") + std::to_string(array.shape[i]);
-  header += array.shape.size() == 1 ? ",), }" : "), }";
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    header += (i ? ", " : "") + std::to_string(shape[i]);
+  header += shape.size() == 1 ? ",), }" : "), }";
   // Magic, version and length take 10 bytes; the data starts at a multiple of 64.
   header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
@@ -177,10 +174,29 @@ Array read_npy(const std::filesystem::path& path) {
   });
 }
 
+NpyWriter::NpyWriter(const std::filesystem::path& path, DType dtype,
+                     const std::vector<std::int64_t>& shape)
+    : file_(path), missing_(byte_count(dtype, shape)) {
+  file_.write(in_file(path, [&] { return make_header(dtype, shape); }));
+}
+
+void NpyWriter::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > missing_)
+    throw Error(ErrorCode::internal, "more bytes than the shape of an npy file has");
+  file_.write(bytes);
+  missing_ -= bytes.size();
+}
+
+void NpyWriter::commit() {
+  if (missing_ != 0)
+    throw Error(ErrorCode::internal,
+                std::to_string(missing_) + " bytes of an npy file were never written");
+  file_.commit();
+}
+
 void write_npy(const std::filesystem::path& path, const Array& array) {
-  const std::string header = in_file(path, [&] { return make_header("", array); });
-  AtomicFile file(path);
-  file.write(header);
+  in_file(path, [&] { require_consistent("", array); });
+  NpyWriter file(path, array.dtype, array.shape);
   file.write(array.data);
   file.commit();
 }
@@ -203,7 +219,8 @@ void write_npz(const std::filesystem::path& path, const NamedArrays& arrays) {
   const auto bytes = in_file(path, [&] {
     std::vector<std::pair<std::string, std::vector<std::byte>>> entries;
     for (const auto& [name, array] : arrays) {
-      const std::string header = make_header(name, array);
+      require_consistent(name, array);
+      const std::string header = make_header(array.dtype, array.shape);
       const auto start = std::as_bytes(std::span(header));
       auto& entry = entries.emplace_back(name + ".npy", std::vector(start.begin(), start.end()));
       entry.second.insert(entry.second.end(), array.data.begin(), array.data.end());

@@ -34,6 +34,9 @@ struct NamedTensor {
 };
 NamedTensor read_tensor(protozero::pbf_reader message, ExternalData& external);
 
+// A TensorProto up to the length of its raw_data; the bytes of the array follow.
+std::string tensor_start(const std::string& name, const Array& array);
+
 Node read_node(protozero::pbf_reader message, ExternalData& external);
 
 // Numbers of a repeated field, packed or not.

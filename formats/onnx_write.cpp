@@ -21,21 +21,6 @@ struct Piece {
   std::span<const std::byte> data;
 };
 
-// dims, data_type, name and the start of raw_data; the data itself follows.
-std::string tensor_start(const std::string& name, const Array& array) {
-  require_consistent(name, array);
-  std::string text;
-  pbf_writer writer(text);
-  for (const std::int64_t size : array.shape) writer.add_int64(1, size);
-  writer.add_int32(2, to_data_type(array.dtype));
-  if (!name.empty()) writer.add_string(8, name);
-  constexpr std::uint32_t kRawData =
-      protozero::tag_and_type(9, protozero::pbf_wire_type::length_delimited);
-  protozero::add_varint_to_buffer(&text, kRawData);
-  protozero::add_varint_to_buffer(&text, array.data.size());
-  return text;
-}
-
 std::string attribute_text(const Attribute& attribute) {
   std::string text;
   pbf_writer writer(text);

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "formats/atomic_file.h"
 #include "formats/in_file.h"
 #include "formats/input_file.h"
 
@@ -114,45 +113,65 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   });
 }
 
-void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file) {
-  std::vector<const std::pair<std::string, Array>*> order;
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     const std::vector<Tensor>& tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path) {
   std::set<std::string_view> names = {"__metadata__"};
-  for (const auto& entry : file.tensors) {
-    if (!names.insert(entry.first).second)
-      throw Error(ErrorCode::usage,
-                  path.string() + ": two tensors are named '" + entry.first + "'");
-    require_consistent(entry.first, entry.second);
-    order.push_back(&entry);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return size_of(a->second.dtype) > size_of(b->second.dtype);
-  });
-
   std::string header = "{";
-  std::uint64_t at = 0;
   try {
-    if (!file.metadata.empty()) header += "\"__metadata__\":" + json(file.metadata).dump();
-    for (const auto* entry : order) {
-      const Array& array = entry->second;
+    if (!metadata.empty()) header += "\"__metadata__\":" + json(metadata).dump();
+    for (const Tensor& tensor : tensors) {
+      if (!names.insert(tensor.name).second)
+        throw Error(ErrorCode::usage,
+                    path.string() + ": two tensors are named '" + tensor.name + "'");
+      const std::uint64_t end = missing_ + byte_count(tensor.dtype, tensor.shape);
       if (header.size() > 1) header += ',';
-      header += json(entry->first).dump() + ":{\"dtype\":\"";
-      header += dtype_text(array.dtype);
-      header += "\",\"shape\":" + json(array.shape).dump() + ",\"data_offsets\":[" +
-                std::to_string(at) + ',' + std::to_string(at + array.data.size()) + "]}";
-      at += array.data.size();
+      header += json(tensor.name).dump() + ":{\"dtype\":\"";
+      header += dtype_text(tensor.dtype);
+      header += "\",\"shape\":" + json(tensor.shape).dump() + ",\"data_offsets\":[" +
+                std::to_string(missing_) + ',' + std::to_string(end) + "]}";
+      missing_ = end;
     }
   } catch (const json::exception& error) {
     throw Error(ErrorCode::usage, path.string() + ": a name is not valid UTF-8: " + error.what());
   }
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
-
   const std::uint64_t length = header.size();
-  AtomicFile out(path);
-  out.write(std::as_bytes(std::span(&length, 1)));
-  out.write(header);
-  for (const auto* entry : order) out.write(entry->second.data);
-  out.commit();
+  file_.write(std::as_bytes(std::span(&length, 1)));
+  file_.write(header);
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > missing_)
+    throw Error(ErrorCode::internal, "more bytes than the tensors of a safetensors file have");
+  file_.write(bytes);
+  missing_ -= bytes.size();
+}
+
+void SafetensorsWriter::commit() {
+  if (missing_ != 0)
+    throw Error(ErrorCode::internal,
+                std::to_string(missing_) + " bytes of a safetensors file were never written");
+  file_.commit();
+}
+
+void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file) {
+  std::vector<const std::pair<std::string, Array>*> order;
+  for (const auto& entry : file.tensors) {
+    require_consistent(entry.first, entry.second);
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype) > size_of(b->second.dtype);
+  });
+  std::vector<SafetensorsWriter::Tensor> tensors;
+  for (const auto* entry : order)
+    tensors.push_back({entry->first, entry->second.dtype, entry->second.shape});
+  SafetensorsWriter writer(path, tensors, file.metadata);
+  for (const auto* entry : order) writer.write(entry->second.data);
+  writer.commit();
 }
 
 }  // namespace zsq::formats

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "formats/array.h"
+#include "formats/atomic_file.h"
 
 namespace zsq::formats {
 
@@ -22,5 +24,26 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path);
 // readers that map the file, and in the given order within one size; metadata sorted, header padded
 // to 8. Atomic. Error(usage) for a name that occurs twice or is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file);
+
+// A file whose data comes piece by piece. Atomic, as above.
+class SafetensorsWriter {
+ public:
+  struct Tensor {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+  };
+  // Writes the header. Tensors by falling element size stay aligned for readers that map the file.
+  SafetensorsWriter(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
+                    const std::map<std::string, std::string>& metadata);
+  // The next bytes of the data, which is that of all tensors in the order given.
+  void write(std::span<const std::byte> bytes);
+  // Error(internal) where bytes are missing or too many.
+  void commit();
+
+ private:
+  AtomicFile file_;
+  std::uint64_t missing_ = 0;
+};
 
 }  // namespace zsq::formats

@@ -30,6 +30,22 @@ TEST(Npy, ReadsAndWritesNumPysBytes) {
   EXPECT_EQ(bytes_of(folder / "y"), saved_by_numpy());
 }
 
+TEST(Npy, PieceByPieceGivesTheSameBytes) {
+  const TempFolder folder;
+  const auto array = same_in_memory();
+  const auto data = std::span(array.data);
+  {
+    NpyWriter writer(folder / "z", DType::i16, {2, 3});
+    writer.write(data.first(7));
+    expect_error([&] { writer.commit(); }, ErrorCode::internal, "5 bytes");
+    expect_error([&] { writer.write(data); }, ErrorCode::internal, "more bytes");
+    EXPECT_FALSE(std::filesystem::exists(folder / "z"));
+    writer.write(data.subspan(7));
+    writer.commit();
+  }
+  EXPECT_EQ(bytes_of(folder / "z"), saved_by_numpy());
+}
+
 TEST(Npy, ReadsBothVersionsAndOtherSpellings) {
   const TempFolder folder;
   const std::string data = raw(1.0f) + raw(2.0f);

@@ -42,6 +42,28 @@ TEST(Safetensors, RoundTripIsExactAndDeterministic) {
   }
 }
 
+TEST(Safetensors, PieceByPieceGivesTheSameBytes) {
+  const TempFolder folder;
+  const auto wide = make_array<std::int64_t>(DType::i64, {2}, {1, -2});
+  const auto narrow = make_array<float>(DType::f32, {3}, {1, 2, 3});
+  write_safetensors(folder / "x", {{{"wide", wide}, {"narrow", narrow}}, {{"k", "v"}}});
+  const auto piecewise = [&](std::size_t bytes_of_narrow) {
+    SafetensorsWriter writer(folder / "y", {{"wide", DType::i64, {2}}, {"narrow", DType::f32, {3}}},
+                             {{"k", "v"}});
+    const std::vector<std::byte> more(16);
+    const auto data = std::span(narrow.data);
+    writer.write(wide.data);
+    writer.write(data.first(5));
+    writer.write(bytes_of_narrow > 12 ? std::span(more) : data.subspan(5, bytes_of_narrow - 5));
+    writer.commit();
+  };
+  expect_error([&] { piecewise(11); }, ErrorCode::internal, "1 bytes");
+  expect_error([&] { piecewise(13); }, ErrorCode::internal, "more bytes");
+  EXPECT_FALSE(std::filesystem::exists(folder / "y"));
+  piecewise(12);
+  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+}
+
 TEST(Safetensors, WritesExactlyTheseBytes) {
   const TempFolder folder;
   write_safetensors(folder / "x", {{{"q", make_array<std::uint8_t>(DType::u8, {1}, {7})},
