@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit RGB images: decode and resize. No torch; only decode_opencv.cpp sees OpenCV.
+// 8-bit RGB images: decode, encode and resize. No torch; only *_opencv.cpp see OpenCV.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +20,9 @@ struct Image {
 // orientation are ignored. Error(bad_input) names `name` where the bytes are damaged or cut short,
 // and tells of a build without a decoder.
 Image decode_image(std::span<const std::byte> bytes, const std::string& name);
+
+// Error(bad_input) tells of a build without an encoder.
+std::vector<std::byte> encode_png(const Image& image);
 
 // Separable resampling with Pillow's arithmetic: a triangle (bilinear) or the Keys cubic with a =
 // -0.5, widened by the scale where the image shrinks (antialiasing); columns first, then rows, each

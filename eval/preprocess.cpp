@@ -70,6 +70,22 @@ at::Tensor preprocess(const Image& image, const Preset& preset, const std::strin
   return result;
 }
 
+Image to_pixels(const at::Tensor& image, const Preset& preset) {
+  const at::Tensor planes = image.to(at::kCPU, at::kFloat).contiguous();
+  Image result{planes.size(1), planes.size(2), {}};
+  const std::int64_t plane = result.height * result.width;
+  result.pixels.resize(static_cast<std::size_t>(3 * plane));
+  for (std::size_t c = 0; c < 3; ++c) {
+    const float* from = planes.const_data_ptr<float>() + static_cast<std::int64_t>(c) * plane;
+    std::uint8_t* to = result.pixels.data() + c;
+    for (std::int64_t i = 0; i < plane; ++i) {
+      const double share = static_cast<double>(from[i]) * preset.std[c] + preset.mean[c];
+      to[3 * i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0)));
+    }
+  }
+  return result;
+}
+
 at::Tensor load_image(const std::filesystem::path& path, const Preset& preset) {
   const std::string name = path.string();
   return preprocess(decode_image(formats::read_file(path), name), preset, name).unsqueeze(0);

@@ -10,4 +10,7 @@ namespace zsq::eval {
 // crops nor resizes and the image has another size.
 at::Tensor preprocess(const Image& image, const Preset& preset, const std::string& name);
 
+// The way back: f32 [3, height, width] as a network takes it, to the nearest pixel values.
+Image to_pixels(const at::Tensor& image, const Preset& preset);
+
 }  // namespace zsq::eval
