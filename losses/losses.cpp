@@ -14,6 +14,15 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
   return targets.mul(at::log_softmax(logits, 1)).sum(1).mean().neg();
 }
 
+at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                     double hardness) {
+  const auto log_p = at::log_softmax(logits, 1).gather(1, labels.unsqueeze(1));
+  if (hardness == 0) return log_p.mean().neg();
+  // The derivative of a power below 1 has no bound at 0.
+  constexpr double kSmallest = 1e-6;
+  return log_p.expm1().neg().clamp_min(kSmallest).pow(hardness).mul(log_p).mean().neg();
+}
+
 at::Tensor batch_norm_statistics(const std::vector<at::Tensor>& inputs,
                                  const std::vector<RunningMoments>& running) {
   if (inputs.empty() || inputs.size() != running.size()) {

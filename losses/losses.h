@@ -12,6 +12,13 @@ namespace zsq::losses {
 // in nats. logits, targets [N, C] f32 -> scalar.
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
+// Cross-entropy in which images that are named with confidence count less: mean over the batch of
+// (1 - p_n)^hardness * -log p_n, p_n the softmax probability of the label, in nats (HAST
+// 2303.13826). The weight takes part in the gradient. hardness 0: plain cross-entropy. logits [N,
+// C] f32, labels int64 [N] -> scalar.
+at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                     double hardness);
+
 // BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l,
 // variance_l) ] with batch moments (biased) of the tensors at the inputs of the BatchNorm layers,
 // [N, C_l, H, W].

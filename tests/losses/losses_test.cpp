@@ -49,6 +49,27 @@ TEST(SoftCrossEntropy, GradientIsTheSlope) {
                   [&](const at::Tensor& x) { return soft_cross_entropy(x, targets); });
 }
 
+TEST(HardSampleCrossEntropy, WeighsByWhatIsMissingFromTheLabel) {
+  const auto logits = at::tensor({0.0f, std::log(3.0f), 0.0f, 0.0f}).view({2, 2});
+  const auto labels = at::tensor({1, 0}, at::kLong);  // probabilities 3/4 and 1/2
+  const double easy = std::log(4.0 / 3), hard = std::log(2.0);
+  EXPECT_NEAR(hard_sample_cross_entropy(logits, labels, 0).item<double>(), (easy + hard) / 2, 1e-6);
+  EXPECT_NEAR(hard_sample_cross_entropy(logits, labels, 2).item<double>(),
+              (easy / 16 + hard / 4) / 2, 1e-6);
+}
+
+TEST(HardSampleCrossEntropy, GradientIsTheSlope) {
+  const auto labels = at::tensor({0, 1, 2, 3, 4, 0}, at::kLong);
+  for (const double hardness : {0.0, 0.5, 2.0})
+    expect_gradient(at::randn({6, 5}), [&](const at::Tensor& x) {
+      return hard_sample_cross_entropy(x, labels, hardness);
+    });
+  // Where the label is certain, a weight below the first power has no usable slope; it is 0.
+  auto sure = (at::tensor({200.0f, 0.0f}).view({1, 2})).requires_grad_(true);
+  hard_sample_cross_entropy(sure, at::tensor({0}, at::kLong), 0.5).backward();
+  EXPECT_EQ(sure.grad().abs().max().item<double>(), 0);
+}
+
 struct Layers {
   std::vector<at::Tensor> inputs;
   std::vector<RunningMoments> running;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generator/augment.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/where.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace zsq::generator {
+namespace {
+
+at::Tensor resample(const at::Tensor& images, const at::Tensor& rows, const at::Tensor& columns) {
+  return at::matmul(at::matmul(rows, images), columns.transpose(-2, -1));
+}
+
+// [N, 1, size, size]: output pixel i reads at begin + (i + 1/2) length / size - 1/2.
+at::Tensor bilinear(const at::Tensor& begin, const at::Tensor& length, std::int64_t size,
+                    const at::Tensor& flip) {
+  const auto pixel = at::arange(size, begin.options());
+  const auto step = length.unsqueeze(1).div(static_cast<double>(size));
+  auto position = pixel.add(0.5).mul(step).add(begin.unsqueeze(1)).sub(0.5).clamp(0, size - 1);
+  if (flip.defined()) position = at::where(flip.unsqueeze(1), position.flip(1), position);
+  return position.unsqueeze(2).sub(pixel).abs().neg().add(1).clamp_min(0).unsqueeze(1);
+}
+
+// The filter along one side, as a circulant matrix: a product in frequencies is a circular
+// convolution, and the inverse transform of a real, even gain is a sum of cosines.
+at::Tensor low_pass_matrix(std::int64_t size, double cutoff) {
+  const auto place = at::arange(size, at::kDouble);
+  const auto frequency = place.sub(static_cast<double>(size / 2));
+  const auto gain = frequency.square().div(-2 * cutoff * cutoff).exp();
+  const auto phase = place.unsqueeze(1).mul(frequency).mul(2 * std::numbers::pi / size);
+  const auto kernel = phase.cos().matmul(gain).div(static_cast<double>(size));
+  const auto distance = place.unsqueeze(1).sub(place).remainder(size).to(at::kLong);
+  return kernel.index_select(0, distance.flatten()).view({size, size});
+}
+
+}  // namespace
+
+Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
+                 const ImageOptions& options, const at::Generator& stream) {
+  const auto h = static_cast<double>(height), w = static_cast<double>(width);
+  const auto uniform = at::rand({6, n}, stream, at::kFloat);
+  const auto whole = uniform[0].ge(options.augment_share);
+  const auto area = uniform[1].mul(1 - options.crop_scale).add(options.crop_scale);
+  const auto ratio = uniform[2].mul(2).sub(1).mul(std::log(4.0 / 3)).exp();
+  Crops crops;
+  crops.height = at::where(whole, h, area.div(ratio).sqrt().clamp_max(1).mul(h));
+  crops.width = at::where(whole, w, area.mul(ratio).sqrt().clamp_max(1).mul(w));
+  crops.top = crops.height.neg().add(h).mul(uniform[3]);
+  crops.left = crops.width.neg().add(w).mul(uniform[4]);
+  crops.flip = uniform[5].lt(options.flip ? 0.5 : 0.0).logical_and(whole.logical_not());
+  return crops;
+}
+
+at::Tensor augment(const at::Tensor& images, const Crops& crops) {
+  const auto rows = bilinear(crops.top, crops.height, images.size(2), {});
+  const auto columns = bilinear(crops.left, crops.width, images.size(3), crops.flip);
+  return resample(images, rows.to(images.options().requires_grad(false)),
+                  columns.to(images.options().requires_grad(false)));
+}
+
+at::Tensor low_pass(const at::Tensor& images, double cutoff) {
+  return resample(images, low_pass_matrix(images.size(2), cutoff).to(images.options()),
+                  low_pass_matrix(images.size(3), cutoff).to(images.options()));
+}
+
+}  // namespace zsq::generator

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear maps of images. Each is one small matrix per side, y = R x C^T for every channel, so it is
+// differentiable, and the same on every run of a GPU.
+#pragma once
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include "generator/image_options.h"
+
+namespace zsq::generator {
+
+// The part of each image that fills the frame: f32 [N], in pixels, and whether it is mirrored.
+struct Crops {
+  at::Tensor top, left, height, width;
+  at::Tensor flip;  // bool [N]
+};
+
+// Random-resized-crop: of each image with probability augment_share, an area uniform in
+// [crop_scale, 1] of the image with log-uniform aspect ratio in [3/4, 4/3] (sides longer than the
+// image are cut to it), at a uniform place that need not be a whole pixel; half of them mirrored
+// where options.flip is set. The rest are the whole image.
+Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
+                 const ImageOptions& options, const at::Generator& stream);
+
+// [N, C, H, W] -> the same shape, bilinear, pixel centres at halves, edges of the image repeated.
+at::Tensor augment(const at::Tensor& images, const Crops& crops);
+
+// Multiplies the discrete Fourier transform of each channel by exp(-(u^2 + v^2) / (2 cutoff^2)),
+// frequencies u, v in periods per image (SynQ, ICLR 2025).
+at::Tensor low_pass(const at::Tensor& images, double cutoff);
+
+}  // namespace zsq::generator
