@@ -48,7 +48,7 @@ struct QuantizeReport {
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
   std::string data, preset;                          // empty where nothing was evaluated
   std::optional<Accuracy> teacher, student;
-  std::optional<double> agreement;  // share of held-out synthetic images with the same class
+  std::optional<double> agreement;   // share of held-out synthetic images with the same class
   std::optional<double> divergence;  // KL of teacher and student on them, nats an image
   std::vector<LayerResult> layers;
   std::vector<std::filesystem::path> files;  // written, without report.*
