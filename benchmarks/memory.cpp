@@ -31,18 +31,17 @@ c10::CachingAllocator::Stat device_bytes(c10::Device device) {
 
 }  // namespace
 
-PeakMemory::PeakMemory(c10::Device device) : device_(device) {
-  if (!device.is_cpu()) {
-    c10::getDeviceAllocator(device.type())
-        ->resetPeakStats(device.has_index() ? device.index() : c10::DeviceIndex{0});
-    before_ = device_bytes(device).current;
-    return;
+std::int64_t PeakMemory::restart() const {
+  if (!device_.is_cpu()) {
+    c10::getDeviceAllocator(device_.type())
+        ->resetPeakStats(device_.has_index() ? device_.index() : c10::DeviceIndex{0});
+    return device_bytes(device_).current;
   }
   malloc_trim(0);
   // 5 resets the high-water mark. Where that is forbidden the mark is that of the process so far,
   // which is never too low.
   std::ofstream("/proc/self/clear_refs") << 5;
-  before_ = status_bytes("VmRSS");
+  return status_bytes("VmRSS");
 }
 
 std::int64_t PeakMemory::peak() const {

@@ -10,9 +10,10 @@ namespace zsq::benchmarks {
 
 class PeakMemory {
  public:
-  explicit PeakMemory(c10::Device device);  // counts from here
-  std::int64_t before() const { return before_; }
-  std::int64_t peak() const;
+  explicit PeakMemory(c10::Device device) : device_(device), before_(restart()) {}
+  std::int64_t before() const { return before_; }  // when this was made
+  std::int64_t restart() const;                    // forgets the peak; what is in use now
+  std::int64_t peak() const;                       // since then
 
  private:
   c10::Device device_;

@@ -16,7 +16,7 @@ struct StepSettings {
   std::uint64_t seed = 0;
 };
 
-// One untimed round, then `rounds` of a generator step and a student step. Error(numeric_failure)
+// Two untimed rounds, then `rounds` of a generator step and a student step. Error(numeric_failure)
 // where gradients are not finite: a step that is skipped tells no time.
 StepReport time_training_step(const models::Model& teacher, const StepSettings& settings,
                               const MachinePeaks& machine, std::int64_t rounds, Observer& observer);
