@@ -2,7 +2,6 @@
 // `zsq bench` as a program meets it. How long anything takes is not asserted.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/benchmarks/networks.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
 namespace zsq::benchmarks {
@@ -20,11 +20,7 @@ using nlohmann::json;
 
 class Bench : public ::testing::Test {
  protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    test::save_onnx(small_network(), folder_ / "small.onnx");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { test::save_onnx(small_network(), folder_ / "small.onnx"); }
 
   int run(const std::string& arguments) const {
     const std::string command = std::string(ZSQ_BINARY " bench ") + arguments +
@@ -41,7 +37,7 @@ class Bench : public ::testing::Test {
   }
   std::string model() const { return (folder_ / "small.onnx").string(); }
 
-  fs::path folder_ = fs::temp_directory_path() / ("zsq_bench_" + std::to_string(getpid()));
+  test::TempFolder folder_;
 };
 
 void expect_times(const json& seconds) {
