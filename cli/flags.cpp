@@ -2,6 +2,7 @@
 #include "cli/flags.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "core/error.h"
@@ -118,9 +119,17 @@ double Flags::number(const std::string& name, double fallback) const {
   } catch (const std::logic_error&) {
     used = 0;
   }
-  if (word.empty() || used != word.size())
+  if (word.empty() || used != word.size() || !std::isfinite(value))
     throw Error(ErrorCode::usage, "--" + name + ": '" + word + "' is not a number");
   return value;
+}
+
+std::int64_t Flags::count(const std::string& name, std::int64_t fallback) const {
+  const double value = number(name, static_cast<double>(fallback));
+  if (value >= 1 && value <= 1e9 && value == std::floor(value))
+    return static_cast<std::int64_t>(value);
+  throw Error(ErrorCode::usage,
+              "--" + name + ": '" + get(name) + "' is not a whole number of 1 or more");
 }
 
 bool Flags::json() const {

@@ -38,7 +38,8 @@ class Flags {
   std::vector<std::string> list(const std::string& name) const;
   std::string required(const std::string& name, const std::string& what) const;
   double number(const std::string& name, double fallback) const;
-  bool json() const;  // --format json
+  std::int64_t count(const std::string& name, std::int64_t fallback) const;  // 1 or more
+  bool json() const;                                                         // --format json
   LogLevel log_level() const;
 
   // --recipe, then --scheme and the flags declared by setting(), then --set, in this order.

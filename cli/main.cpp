@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
 
+#include <csignal>
+#include <cstdio>
 #include <iostream>
 
 #include "cli/verbs.h"
@@ -59,6 +61,13 @@ int dispatch(const Arguments& words) {
   throw Error(ErrorCode::usage, unknown_name_message("verb", words[0], known));
 }
 
+// A result that nobody got is no success.
+void require_output_written() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error(ErrorCode::bad_input,
+              "the result did not get through to standard output: is it closed, or its disk full?");
+}
+
 }  // namespace
 }  // namespace zsq::cli
 
@@ -67,8 +76,12 @@ int main(int argc, char** argv) {
   // each time costs a page fault per 4 kB.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
+  // A write beyond the file size limit is to fail with a message, as one to a full disk does.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
-    return zsq::cli::dispatch({argv + 1, argv + argc});
+    const int code = zsq::cli::dispatch({argv + 1, argv + argc});
+    zsq::cli::require_output_written();
+    return code;
   } catch (const zsq::Error& error) {
     std::cerr << "zsq: " << error.what() << "\n";
     return zsq::exit_code(error.code());

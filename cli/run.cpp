@@ -53,7 +53,7 @@ int run(const Arguments& arguments) {
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
   const RunOptions options{recipe.model, recipe.process, flags.get("preset"), flags.get("classes"),
-                           static_cast<std::int64_t>(flags.number("top", 1))};
+                           flags.count("top", 1)};
   if (flags.has("npz") || flags.on("compare")) return compare(flags, model, options, json);
   flags.required("image", "IMAGE");
   const auto images = flags.list("image");

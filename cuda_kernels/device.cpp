@@ -53,7 +53,8 @@ bool cuda_available(std::string* why) {
 
 void load_cuda() {
   std::string why;
-  if (!cuda_available(&why)) throw Error(ErrorCode::usage, "CUDA cannot be used: " + why);
+  if (!cuda_available(&why))
+    throw Error(ErrorCode::usage, "CUDA cannot be used: " + why + "; --device cpu needs none");
   if (!dlopen(torch_cuda_library().c_str(), RTLD_NOW | RTLD_GLOBAL))
     throw Error(
         ErrorCode::usage,

@@ -198,8 +198,8 @@ Model read(const std::filesystem::path& path) {
     try {
       return read_model({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, external);
     } catch (const protozero::exception& error) {
-      throw Error(ErrorCode::bad_input,
-                  std::string("is not an ONNX file, or is cut or damaged: ") + error.what());
+      throw Error(ErrorCode::bad_input, std::string("is not an ONNX file, or is cut or damaged (") +
+                                            error.what() + "); copy or export it again");
     }
   });
 }

@@ -77,7 +77,8 @@ std::vector<Entry> parse_header(const std::string& text, std::uint64_t data_size
   for (const Entry& entry : entries) {
     if (entry.begin != at)
       throw Error(ErrorCode::bad_input,
-                  "tensor '" + entry.name + "' leaves a gap or overlaps another");
+                  "tensor '" + entry.name +
+                      "' leaves a gap or overlaps another; the file is damaged, save it again");
     at = entry.end;
   }
   if (at != data_size)

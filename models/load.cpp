@@ -26,7 +26,7 @@ Format detect_format(const std::filesystem::path& path) {
   std::array<char, 9> head{};
   std::ifstream stream(path, std::ios::binary);
   stream.read(head.data(), head.size());
-  if (stream.gcount() == 0) refuse(path, "is empty or cannot be read");
+  if (stream.gcount() == 0) refuse(path, "is empty or cannot be read; a model was expected");
   if (head[0] == 'P' && head[1] == 'K') return Format::pth;
   if (head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return Format::pth;
   if (head[8] == '{') return Format::safetensors;

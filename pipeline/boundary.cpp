@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -29,6 +30,9 @@ void rethrow_translated() {
     if (text.find("DefaultCPUAllocator") != std::string::npos)
       throw Error(ErrorCode::out_of_memory, kOutOfMemory);
     throw Error(ErrorCode::internal, "libtorch: " + text.substr(0, text.find('\n')));
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error(ErrorCode::bad_input,
+                "'" + error.path1().string() + "': " + error.code().message());
   }
 }
 

@@ -11,27 +11,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorCode::bad_input, "cannot " + what + "; choose another with --output_path");
+}
+
 void create_folder(const fs::path& path) {
-  std::error_code error;
+  std::error_code error, unreachable;
   fs::create_directories(path, error);
-  if (!fs::is_directory(path))
-    throw Error(ErrorCode::bad_input,
-                "cannot create the output folder '" + path.string() +
-                    "': " + (error ? error.message() : "a file with this name is in the way") +
-                    "; choose another with --output_path");
+  if (!fs::is_directory(path, unreachable))
+    refuse("create the output folder '" + path.string() +
+           "': " + (error ? error.message() : "a file with this name is in the way"));
+}
+
+void require_writable(const fs::path& folder) {
+  const fs::path probe = folder / ".zsq_write_test";
+  try {
+    formats::write_atomically(probe, std::string_view("written to see that it can be\n"));
+  } catch (const Error& error) {
+    refuse("write to the output folder: " + std::string(error.what()));
+  }
+  fs::remove(probe);
 }
 
 }  // namespace
 
-OutputFolder::OutputFolder(fs::path path) : path_(std::move(path)) {
-  create_folder(path_);
-  const fs::path probe = file(".zsq_write_test");
-  formats::write_atomically(probe,
-                            std::string_view("written to see that the folder takes files\n"));
-  fs::remove(probe);
-}
-
-void OutputFolder::open_checkpoint(const std::string& identity, bool resume) const {
+void OutputFolder::open(const std::string& identity, bool resume) const {
   const fs::path record = path_ / "checkpoint" / "identity.txt";
   if (resume) {
     if (!fs::exists(checkpoint()))
@@ -43,8 +47,11 @@ void OutputFolder::open_checkpoint(const std::string& identity, bool resume) con
       throw Error(ErrorCode::usage, "the checkpoint in '" + path_.string() + "' belongs to " +
                                         before + ", this run is of " + identity +
                                         "; use the same, or run without --resume");
+    require_writable(path_);
     return;
   }
+  create_folder(path_);
+  require_writable(path_);
   remove_checkpoint();
   create_folder(path_ / "checkpoint");
   formats::write_atomically(record, std::string_view(identity));

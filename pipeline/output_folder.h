@@ -3,22 +3,23 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <utility>
 
 namespace zsq::pipeline {
 
 class OutputFolder {
  public:
-  // Creates the folder and writes a file to it, so that a full disk or a missing right shows now
-  // and not after hours. Error(bad_input) names path and cause.
-  explicit OutputFolder(std::filesystem::path path);
+  explicit OutputFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path file(const std::string& name) const { return path_ / name; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "state.safetensors"; }
 
-  // Starts or goes on with a checkpoint of `identity` (one line: the model and how it is fed; the
-  // settings are checked by train/). To resume, there must be one of the same identity, else
-  // Error(usage). Otherwise what was there is removed.
-  void open_checkpoint(const std::string& identity, bool resume) const;
+  // Creates the folder and writes a file to it, so that a full disk or a missing right shows now
+  // and not after hours; Error(bad_input) names path and cause. Then starts or goes on with a
+  // checkpoint of `identity` (one line: the model and how it is fed; the settings are checked by
+  // train/). To resume, there must be one of the same identity, else Error(usage) and nothing is
+  // created. Otherwise what was there is removed.
+  void open(const std::string& identity, bool resume) const;
   void remove_checkpoint() const;
 
  private:

@@ -115,8 +115,8 @@ class Job {
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
     }
     report_ = describe_run(model, recipe_, sha256);
-    output_.open_checkpoint("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
-                            options.resume);
+    output_.open("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
+                 options.resume);
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
   }
 

@@ -71,7 +71,8 @@ void require_input_shape(const models::Model& model, const at::Tensor& input,
   if (input.dim() == 4 && std::equal(shape.begin(), shape.end(), input.sizes().begin() + 1)) return;
   std::ostringstream message;
   message << what << " gives images of shape " << input.sizes() << ", but the model takes [N, "
-          << shape[0] << ", " << shape[1] << ", " << shape[2] << "]";
+          << shape[0] << ", " << shape[1] << ", " << shape[2]
+          << "]; the preset decides the size of the images";
   throw Error(ErrorCode::usage, message.str());
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <system_error>
 
 #include "recipes/builtin.h"
 #include "recipes/values.h"
@@ -80,7 +81,8 @@ Source find_source(const std::string& name, const fs::path& folder, const std::s
   for (const auto& [known, text] : recipes::builtin_recipes())
     if (known == name) return {name, std::string(text), {}};
   const fs::path path = folder.empty() ? fs::path(name) : folder / name;
-  if (fs::is_regular_file(path)) {
+  std::error_code unreachable;
+  if (fs::is_regular_file(path, unreachable)) {
     std::ifstream stream(path);
     std::ostringstream text;
     text << stream.rdbuf();
@@ -114,7 +116,9 @@ class Loader {
     } catch (const YAML::ParserException& error) {
       fail(source.name + ":" + std::to_string(error.mark.line + 1), "not YAML: " + error.msg);
     }
-    if (!root.IsMap()) fail(source.name, "a recipe is a map of sections; found something else");
+    if (!root.IsMap())
+      fail(source.name,
+           "a recipe is a map of sections (finetune: ..., quantize: ...); found something else");
     if (const YAML::Node parents = root["extends"])
       for (const std::string& parent : raw_value(parents, source, "extends").items)
         load(parent, source.folder, place(source, parents));
@@ -124,13 +128,14 @@ class Loader {
   void read_map(const Source& source, const YAML::Node& map, const std::string& prefix) {
     std::set<std::string> seen;
     for (const auto& entry : map) {
-      const std::string key = prefix + entry.first.as<std::string>();
       const std::string where = place(source, entry.first);
+      if (!entry.first.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
+      const std::string key = prefix + entry.first.Scalar();
       if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
       if (key == "extends") continue;
       if (key == "about" || key == "expects") {
-        (key == "about" ? recipe_.about : recipe_.expects) =
-            raw_value(entry.second, source, key).items.at(0);
+        if (!entry.second.IsScalar()) fail(where, "'" + key + "' is one line of text");
+        (key == "about" ? recipe_.about : recipe_.expects) = entry.second.Scalar();
       } else if (entry.second.IsMap() && is_section(key)) {
         read_map(source, entry.second, key + ".");
       } else if (!is_setting(key)) {
@@ -175,10 +180,12 @@ Recipe load_recipe(const std::string& name, const std::vector<std::string>& over
 
 void apply_override(Recipe& recipe, const std::string& override) {
   const std::size_t equals = override.find('=');
+  const std::string key = override.substr(0, equals), where = "'" + override + "'";
   if (equals == std::string::npos)
-    fail("'" + override + "'", "an override has the form section.key=value");
-  set_value(recipe, override.substr(0, equals), {{override.substr(equals + 1)}, false},
-            "'" + override + "'");
+    fail(where, "an override has the form section.key=value; the value is missing");
+  if (is_section(key))
+    fail(where, "'" + key + "' is a section; an override has the form " + key + ".key=value");
+  set_value(recipe, key, {{override.substr(equals + 1)}, false}, where);
 }
 
 std::vector<std::string> recipe_names() {

@@ -1,90 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program as a person meets it: exit codes, messages, files.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
 
+#include "tests/cli/program.h"
 #include "tests/support/shared.h"
-#include "tests/support/temp_folder.h"
-#include "tests/support/tiny_network.h"
 
 namespace zsq {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-class Cli : public ::testing::Test {
- protected:
-  Outcome run(const std::string& arguments, const char* program = ZSQ_BINARY) const {
-    const std::string command = std::string(program) + " " + arguments + " >" + path("stdout") +
-                                " 2>" + path("stderr") + " </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path("stdout")),
-            text_of(path("stderr"))};
-  }
-
-  // Runs, expects the exit code and that the message on stderr holds every part.
-  void expect_error(int code, const std::string& arguments,
-                    std::initializer_list<const char*> parts) {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
-    EXPECT_EQ(outcome.out, "") << arguments;
-    for (const char* part : parts)
-      EXPECT_NE(outcome.err.find(part), std::string::npos) << arguments << "\n" << outcome.err;
-  }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string write(const std::string& name, const std::string& text) const {
-    return folder_.file(name, text).string();
-  }
-
-  test::TempFolder folder_;
-};
-
-// Trained once per build of this test and kept: ctest starts a process for each test.
-struct TinyFiles {
-  TinyFiles() {
-    if (fs::exists(images) && fs::last_write_time(images) > fs::last_write_time("/proc/self/exe"))
-      return;
-    const test::TinyNetwork network = test::train_tiny_network(0);
-    const fs::path fresh = folder / std::to_string(getpid());
-    fs::create_directories(fresh);
-    test::save_onnx(network.model, fresh / "tiny.onnx");
-    test::save_npz(network.test, fresh / "tiny.npz");
-    fs::rename(fresh / "tiny.onnx", model);
-    fs::rename(fresh / "tiny.npz", images);
-    fs::remove_all(fresh);
-  }
-  fs::path folder = ZSQ_TEST_FOLDER;
-  fs::path model = folder / "tiny.onnx", images = folder / "tiny.npz";
-};
-const TinyFiles& tiny() {
-  static const TinyFiles files;
-  return files;
-}
-
-const std::string kShort =
-    " --set finetune.iterations=20 --set finetune.batch_size=16 --set finetune.warmup=0.5"
-    " --set quantize.activations.calibration_images=64 --set process.agreement_images=64 --threads "
-    "1";
 
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run("--help");
@@ -100,64 +21,6 @@ TEST_F(Cli, HelpAndVersion) {
   EXPECT_EQ(version.code, 0);
   for (const char* part : {"zsq ", "libtorch 2.", "CUDA ", "cuDNN ", "OpenCV ", "compiler "})
     EXPECT_NE(version.out.find(part), std::string::npos) << version.out;
-}
-
-TEST_F(Cli, WrongWordsExitWith2AndNameTheNearest) {
-  expect_error(2, "quantise x", {"'quantise'", "did you mean 'quantize'"});
-  expect_error(2, "quantize x -o y --shceme W4A4", {"--shceme", "did you mean '--scheme'"});
-  expect_error(2, "quantize x -o y --scheme W9A0", {"'W9A0' is not a scheme", "W4A4"});
-  expect_error(2, "quantize x --scheme W4A4", {"--output_path"});
-  expect_error(2, "quantize", {"MODEL is missing"});
-  expect_error(2, "quantize x -o y --set finetune.iteration=5",
-               {"'finetune.iteration' is not a recipe key", "'finetune.iterations'"});
-  expect_error(2, "quantize x -o y --seed soon", {"process.seed: 'soon' is not a whole number"});
-  expect_error(2, "quantize x -o y --recipe deploi", {"did you mean 'deploy'"});
-  expect_error(2, "quantize x -o y --time_budget soon", {"10min"});
-  expect_error(2, "quantize x -o y --min_top1 90", {"--eval_data"});
-  expect_error(2, "quantize x -o y --format xml", {"'xml'"});
-  expect_error(2, "eval x y", {"too many positional"});
-  EXPECT_EQ(run("").code, 2);
-}
-
-TEST_F(Cli, BadFilesExitWith2AndAreNamed) {
-  const std::string out = " -o " + path("out");
-  expect_error(2, "quantize " + path("none.onnx") + out, {"none.onnx"});
-  expect_error(2, "inspect " + path("none.onnx"), {"none.onnx"});
-  expect_error(2, "quantize " + write("empty.onnx", "") + out, {"empty.onnx"});
-  expect_error(2, "quantize " + write("text.onnx", "not a model") + out, {"text.onnx"});
-  expect_error(2, "inspect " + folder_.path().string(), {"model.onnx"});
-  const std::string recipe = write("r.yaml", "finetune:\n  iterations: 5\n  batchsize: 3\n");
-  expect_error(2, "quantize x" + out + " --recipe " + recipe,
-               {"r.yaml:3", "'finetune.batchsize'", "'finetune.batch_size'"});
-}
-
-TEST_F(Cli, DataThatIsNotThereIsNamed) {
-  const std::string model = tiny().model.string();
-  expect_error(2, "eval " + model + " --preset cifar10 --data " + path("none"),
-               {path("none").c_str()});
-  expect_error(2, "eval " + model + " --data " + tiny().images.string(), {"--preset", "cifar10"});
-  expect_error(2, "eval " + model + " --preset cifar10", {"--data"});
-  expect_error(
-      2,
-      "quantize " + model + " -o " + path("out") + " --preset cifar10 --eval-data " + path("none"),
-      {path("none").c_str()});
-  expect_error(2, "run " + model + " --preset cifar10 " + path("none.png"), {"none.png"});
-  expect_error(2, "run " + model + " --npz x", {"--compare"});
-}
-
-TEST_F(Cli, AnOutputFolderThatCannotBeMadeIsSaidBeforeTheWork) {
-  expect_error(2, "quantize " + tiny().model.string() + " -o " + write("file", "x") + "/below",
-               {"cannot create the output folder", "/file/below"});
-}
-
-TEST_F(Cli, AModelWithoutBatchNormExitsWith4AndTellsTheExportLine) {
-  const fs::path folded = test::shared_path("models/resnet20_cifar10_folded.onnx");
-  ZSQ_SKIP_WITHOUT(folded);
-  expect_error(4, "quantize " + folded.string() + " -o " + path("out"),
-               {"BatchNorm", "torch.onnx.export"});
-  const Outcome inspect = run("inspect --format json " + folded.string());
-  EXPECT_EQ(inspect.code, 0) << inspect.err;
-  EXPECT_EQ(nlohmann::json::parse(inspect.out)["quantizable"], false);
 }
 
 TEST_F(Cli, RecipesAreListedShownAndExplained) {
@@ -248,31 +111,6 @@ TEST_F(Cli, RunNamesClassesOfImages) {
   ASSERT_EQ(json[0]["classes"].size(), 3u);
   EXPECT_EQ(json[0]["classes"][0]["index"], 0);  // n01440764 is the first synset, the tench
   EXPECT_NE(json[0]["classes"][0]["name"].get<std::string>().find("tench"), std::string::npos);
-}
-
-TEST_F(Cli, ASignalStopsWith75AndTheCheckpointKnowsItsRun) {
-  const std::string command = "quantize " + tiny().model.string() + " -o " + path("out") + kShort;
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string line = "exec " ZSQ_BINARY " " + command +
-                             " --set finetune.iterations=100000 >" + path("stdout") + " 2>" +
-                             path("stderr");
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
-  }
-  // Once progress is reported, the loop runs.
-  while (text_of(path("stderr")).find("warm-up") == std::string::npos &&
-         waitpid(child, nullptr, WNOHANG) == 0)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  kill(child, SIGTERM);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 75) << text_of(path("stderr"));
-  EXPECT_TRUE(fs::exists(folder_ / "out" / "checkpoint"));
-  expect_error(2, command + " --resume", {"finetune.iterations = 100000, this run has 20"});
-  expect_error(2, "quantize " + tiny().model.string() + " -o " + path("new") + kShort + " --resume",
-               {"nothing to resume"});
 }
 
 TEST_F(Cli, TheExampleRuns) {

@@ -26,6 +26,7 @@ TEST(NearestName, MessageNamesTheGuessAndAllKnown) {
             "'klx' is not a loss; did you mean 'kl'? Known: kl, ce");
   EXPECT_EQ(unknown_name_message("loss", "quantile", {"kl", "ce"}),
             "'quantile' is not a loss. Known: kl, ce");
+  EXPECT_EQ(unknown_name_message("architecture", "x", {}), "'x' is not an architecture. Known:");
 }
 
 }  // namespace

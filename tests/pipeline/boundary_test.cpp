@@ -5,6 +5,8 @@
 #include <ATen/ops/mm.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <functional>
 #include <new>
 
 #include "core/error.h"
@@ -33,6 +35,13 @@ TEST(Boundary, OtherFailuresOfLibtorchAreOneShortLine) {
   const std::string text = error.what();
   EXPECT_EQ(text.find("libtorch: "), 0u) << text;
   EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+TEST(Boundary, APathThatTheSystemRefusesIsNamed) {
+  const std::string path(5000, 'x');  // longer than any file system takes
+  const Error error = error_of([&] { static_cast<void>(std::filesystem::exists(path)); });
+  EXPECT_EQ(error.code(), ErrorCode::bad_input);
+  EXPECT_NE(std::string(error.what()).find("xxx': "), std::string::npos) << error.what();
 }
 
 TEST(Boundary, OurOwnErrorsAndValuesPassThrough) {

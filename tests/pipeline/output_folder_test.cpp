@@ -28,37 +28,50 @@ std::string message_of(const std::function<void()>& action) {
   return "no error";
 }
 
-TEST_F(OutputFolderTest, IsCreatedWithItsParentsAndLeftEmpty) {
+TEST_F(OutputFolderTest, IsCreatedWithItsParents) {
   const OutputFolder folder(temporary_ / "a" / "b");
+  EXPECT_FALSE(fs::exists(temporary_ / "a"));
+  folder.open("model a", false);
+  folder.remove_checkpoint();
   EXPECT_TRUE(fs::is_empty(temporary_ / "a" / "b"));
 }
 
 TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
   temporary_.file("file", "x");
   for (const fs::path& bad : {temporary_ / "file", temporary_ / "file" / "below"}) {
-    const std::string message = message_of([&] { OutputFolder{bad}; });
+    const std::string message = message_of([&] { OutputFolder(bad).open("model a", false); });
     EXPECT_NE(message.find(bad.string()), std::string::npos) << message;
     EXPECT_NE(message.find("cannot create the output folder"), std::string::npos) << message;
+    EXPECT_NE(message.find("--output_path"), std::string::npos) << message;
   }
 }
 
+// /proc takes no file from anybody.
+TEST_F(OutputFolderTest, SaysThatAFolderTakesNoFiles) {
+  const std::string message = message_of([] { OutputFolder("/proc/self").open("model a", false); });
+  EXPECT_NE(message.find("cannot write to the output folder: /proc/self/"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("--output_path"), std::string::npos) << message;
+}
+
 TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
-  const OutputFolder folder(temporary_.path());
-  EXPECT_NE(message_of([&] { folder.open_checkpoint("model a", true); }).find("nothing to resume"),
+  const OutputFolder folder(temporary_ / "new");
+  EXPECT_NE(message_of([&] { folder.open("model a", true); }).find("nothing to resume"),
             std::string::npos);
-  folder.open_checkpoint("model a", false);
+  EXPECT_FALSE(fs::exists(temporary_ / "new"));
+  folder.open("model a", false);
   std::ofstream(folder.checkpoint()) << "state";
-  EXPECT_EQ(message_of([&] { folder.open_checkpoint("model a", true); }), "no error");
-  const std::string message = message_of([&] { folder.open_checkpoint("model b", true); });
+  EXPECT_EQ(message_of([&] { folder.open("model a", true); }), "no error");
+  const std::string message = message_of([&] { folder.open("model b", true); });
   EXPECT_NE(message.find("belongs to model a, this run is of model b"), std::string::npos)
       << message;
 }
 
 TEST_F(OutputFolderTest, ANewRunDropsTheOldState) {
   const OutputFolder folder(temporary_.path());
-  folder.open_checkpoint("a", false);
+  folder.open("a", false);
   std::ofstream(folder.checkpoint()) << "state";
-  folder.open_checkpoint("a", false);
+  folder.open("a", false);
   EXPECT_FALSE(fs::exists(folder.checkpoint()));
 }
 

@@ -142,12 +142,27 @@ TEST_F(RecipeTest, WrongTypesAndRangesNameKeyAndValue) {
   EXPECT_HAS(error("quantize.weights.symmetric=yes"), "'yes' is not true or false");
   EXPECT_HAS(error("finetune.milestones=0.5,1.5"), "1.5 is outside its range, 0..1");
   EXPECT_HAS(error("finetune.milestones=0.5,0.25"), "ascending");
-  EXPECT_HAS(error("finetune.lr"), "section.key=value");
+  EXPECT_HAS(error("finetune.lr"), "the value is missing");
+  EXPECT_HAS(error("finetune=3"), "'finetune' is a section");
   EXPECT_HAS(error("process.time_budget=soon"), "10min");
   EXPECT_HAS(message_of([&] { load_recipe(write("l.yaml", "finetune: {lr: [1, 2]}\n")); }), "list");
   EXPECT_HAS(message_of([&] { load_recipe(write("t.yaml", "finetune: {lr: 1, lr: 2}\n")); }),
              "twice");
   EXPECT_HAS(message_of([&] { load_recipe(write("y.yaml", "finetune: {lr: 1\n")); }), "not YAML");
+}
+
+TEST_F(RecipeTest, OddFilesAreRefusedWithTheirPlace) {
+  const auto error = [&](const std::string& text) {
+    return message_of([&] { load_recipe(write("odd.yaml", text)); });
+  };
+  EXPECT_HAS(error(""), "a recipe is a map of sections");
+  EXPECT_HAS(error("- finetune\n"), "a recipe is a map of sections");
+  EXPECT_HAS(error("? [finetune, lr]\n: 1\n"), "odd.yaml:1: a key is a list or a map");
+  EXPECT_HAS(error("about: []\n"), "odd.yaml:1: 'about' is one line of text");
+  EXPECT_HAS(error("finetune: [lr]\n"), "'finetune' is a section");
+  EXPECT_HAS(error("finetune:\n  lr:\n"), "'finetune.lr' has no value");
+  EXPECT_HAS(error(std::string("\0\1\2\x80", 4)), "odd.yaml");
+  EXPECT_HAS(message_of([&] { load_recipe(std::string(5000, 'x')); }), "is not a built-in recipe");
 }
 
 TEST(Recipe, ContradictionsAreNamed) {

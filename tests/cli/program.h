@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as a person meets it: exit codes, messages, files.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq {
+
+namespace fs = std::filesystem;
+
+inline std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class Cli : public ::testing::Test {
+ protected:
+  Outcome run(const std::string& arguments, const char* program = ZSQ_BINARY) const {
+    const std::string command = std::string(program) + " " + arguments + " >" + path("stdout") +
+                                " 2>" + path("stderr") + " </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(path("stdout")),
+            text_of(path("stderr"))};
+  }
+
+  // Runs, expects the exit code and that the message on stderr holds every part.
+  void expect_error(int code, const std::string& arguments,
+                    std::initializer_list<const char*> parts) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    for (const char* part : parts)
+      EXPECT_NE(outcome.err.find(part), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+
+  // Starts the program and leaves it running.
+  pid_t start(const std::string& arguments) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const std::string line =
+        "exec " ZSQ_BINARY " " + arguments + " >" + path("stdout") + " 2>" + path("stderr");
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    return folder_.file(name, text).string();
+  }
+
+  test::TempFolder folder_;
+};
+
+// Trained once per build of this test and kept: ctest starts a process for each test.
+struct TinyFiles {
+  TinyFiles() {
+    if (fs::exists(images) && fs::last_write_time(images) > fs::last_write_time("/proc/self/exe"))
+      return;
+    const test::TinyNetwork network = test::train_tiny_network(0);
+    const fs::path fresh = folder / std::to_string(getpid());
+    fs::create_directories(fresh);
+    test::save_onnx(network.model, fresh / "tiny.onnx");
+    test::save_npz(network.test, fresh / "tiny.npz");
+    fs::rename(fresh / "tiny.onnx", model);
+    fs::rename(fresh / "tiny.npz", images);
+    fs::remove_all(fresh);
+  }
+  fs::path folder = ZSQ_TEST_FOLDER;
+  fs::path model = folder / "tiny.onnx", images = folder / "tiny.npz";
+};
+inline const TinyFiles& tiny() {
+  static const TinyFiles files;
+  return files;
+}
+
+inline const std::string kShort =
+    " --set finetune.iterations=20 --set finetune.batch_size=16 --set finetune.warmup=0.5"
+    " --set quantize.activations.calibration_images=64 --set process.agreement_images=64 --threads "
+    "1";
+
+}  // namespace zsq
