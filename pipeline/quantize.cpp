@@ -146,20 +146,20 @@ class Job {
   void train(quant::Student& student) {
     const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
     const double budget = recipe_.process.time_budget.seconds;
-    // At least one at the end, so that a run stopped while it evaluates can be resumed too.
-    const auto every = recipe_.process.checkpoint_every, iterations = recipe_.finetune.iterations;
     generator::Generator generator(teacher_, recipe_.generate, seed);
     const Clock::time_point begin = Clock::now();
+    const double loading = seconds_since(start_);  // writing takes about as long as reading did
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
                     .generator = generator,
                     .options = recipe_.finetune,
                     .seed = seed,
-                    .time_budget = budget > 0 ? std::max(1.0, budget - seconds_since(start_)) : 0,
+                    .time_budget = budget > 0 ? std::max(1.0, budget - loading) : 0,
                     .checkpoint = output_.checkpoint(),
-                    .checkpoint_every = every > 0 ? std::min(every, iterations) : iterations,
-                    .resume = options_.resume},
+                    .checkpoint_every = recipe_.process.checkpoint_every,
+                    .resume = options_.resume,
+                    .seconds_after = [&] { return loading + seconds_after(student, generator); }},
                    observer_);
     earlier_seconds_ = trained.seconds - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
@@ -172,6 +172,27 @@ class Job {
       report_.agreement = held_out.agreement;
       report_.divergence = held_out.kl;
     }
+  }
+
+  // About what agreement and evaluation will take: each timed on one batch.
+  double seconds_after(const quant::Student& student, const generator::Generator& generator) {
+    double seconds = 0;
+    if (const auto images = recipe_.process.agreement_images; images > 0) {
+      const auto begin = Clock::now();
+      const auto timed = train::measure_agreement(teacher_, student, generator,
+                                                  std::min<std::int64_t>(images, 64));
+      seconds +=
+          seconds_since(begin) * static_cast<double>(images) / static_cast<double>(timed.images);
+    }
+    if (!images_) return seconds;
+    DataOptions batch = recipe_.data;
+    const auto there = images_->size(), asked = batch.eval_images;
+    const auto all = asked > 0 ? std::min(asked, there) : there;
+    batch.eval_images = std::min(batch.eval_batch_size, all);
+    Observer silent;
+    const double timed = evaluate(teacher_.graph, teacher_.parameters, batch, silent).seconds +
+                         evaluate(student.graph, student.parameters, batch, silent).seconds;
+    return seconds + timed * static_cast<double>(all) / static_cast<double>(batch.eval_images);
   }
 
   // Nothing in these files depends on the clock or on an evaluation.
@@ -208,10 +229,15 @@ class Job {
   Accuracy measure(const models::Graph& graph, const models::ParameterStore& parameters,
                    const std::string& who) {
     say("evaluating the " + who + " on " + recipe_.data.eval_data);
-    const eval::Result result = eval::evaluate(
-        [&](const at::Tensor& images) { return pipeline::infer(graph, parameters, images); },
-        *images_, recipe_.data, observer_);
+    const eval::Result result = evaluate(graph, parameters, recipe_.data, observer_);
     return {result.top1, result.top5, result.images};
+  }
+
+  eval::Result evaluate(const models::Graph& graph, const models::ParameterStore& parameters,
+                        const DataOptions& data, Observer& observer) const {
+    return eval::evaluate(
+        [&](const at::Tensor& images) { return pipeline::infer(graph, parameters, images); },
+        *images_, data, observer);
   }
 
   Clock::time_point start_ = Clock::now();

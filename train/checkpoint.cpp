@@ -13,7 +13,7 @@ namespace zsq::train {
 namespace {
 
 constexpr const char* kTally = "tally";
-constexpr std::size_t kTallySize = 9;
+constexpr std::size_t kTallySize = 10;
 
 template <class Value>
 std::string text_of(const Value& value) {
@@ -35,6 +35,7 @@ std::string text_of(const Value& value) {
 formats::Array pack(const Tally& t) {
   const std::array<double, kTallySize> values{static_cast<double>(t.iterations),
                                               static_cast<double>(t.skipped),
+                                              t.share,
                                               static_cast<double>(t.calibrated),
                                               t.seconds,
                                               t.warmup_seconds,
@@ -51,7 +52,7 @@ Tally unpack(const formats::Array& array) {
   }
   const auto v = array.as<double>();
   const auto count = [&](std::size_t i) { return static_cast<std::int64_t>(v[i]); };
-  return {count(0), count(1), v[2] != 0, v[3], v[4], v[5], v[6], count(7), count(8)};
+  return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9)};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace zsq::train {
 // What has happened so far, besides what the tensors hold.
 struct Tally {
   std::int64_t iterations = 0, skipped = 0;
+  double share = 0;  // of the schedule
   bool calibrated = false;
   double seconds = 0, warmup_seconds = 0;
   // Sums over the last 5 % of the run.

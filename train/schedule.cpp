@@ -12,24 +12,56 @@ double rate_factor(const TrainOptions& options, double share) {
   return std::pow(options.decay, static_cast<double>(passed));
 }
 
-std::int64_t warmup_iterations(const TrainOptions& options, std::int64_t total) {
-  return static_cast<std::int64_t>(std::ceil(options.warmup * static_cast<double>(total)));
+void IterationTime::rehearsed(double seconds) {
+  rehearsed_ = seconds;
+  recent_.fill(seconds);
 }
 
-std::int64_t Pace::total(std::int64_t done, double elapsed) const {
-  if (budget_ <= 0 || finetune_seconds_ == 0) return options_.iterations;
-  const double left = std::max(0.0, budget_ - elapsed - reserved_);
-  const double warmup_cost = warmup_seconds_ > 0 ? warmup_seconds_ : finetune_seconds_;
-  // All that is left goes to fine-tuning, unless that would make the part already done less than
-  // the warm-up's share: then left = (w total - done) * warmup_cost + (1 - w) total * finetune
-  // cost.
-  const double count = static_cast<double>(done);
-  double total = count + left / finetune_seconds_;
-  if (options_.warmup * total > count) {
-    total = (left + count * warmup_cost) /
-            (options_.warmup * warmup_cost + (1 - options_.warmup) * finetune_seconds_);
-  }
-  return std::min(options_.iterations, static_cast<std::int64_t>(total));
+void IterationTime::took(double seconds) {
+  recent_[oldest_] = seconds;
+  oldest_ = (oldest_ + 1) % recent_.size();
+}
+
+double IterationTime::now() const {
+  auto sorted = recent_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+void Pace::rehearsed(double warmup, double finetune) {
+  warmup_.rehearsed(warmup);
+  finetune_.rehearsed(finetune);
+}
+
+bool Pace::next(double elapsed) {
+  left_ = options_.iterations - done_;
+  if (budget_ <= 0) return left_ > 0;
+  const double seconds = std::max(0.0, budget_ - elapsed - reserved_ * finetune_.slowdown());
+  // Of n iterations left, n (w - share) / (1 - share) are still warm-up.
+  const double w = options_.warmup, cost = finetune_.now();
+  const double fits = warming_up()
+                          ? seconds * (1 - share_) / ((w - share_) * warmup_.now() + (1 - w) * cost)
+                          : seconds / cost;
+  if (fits < static_cast<double>(left_)) left_ = static_cast<std::int64_t>(fits);
+  return left_ > 0;
+}
+
+void Pace::warmup_took(double seconds) {
+  warmup_.took(seconds);
+  finetune_.scale(warmup_.slowdown());
+  advance();
+}
+
+void Pace::finetune_took(double seconds) {
+  finetune_.took(seconds);
+  advance();
+}
+
+void Pace::advance() {
+  if (budget_ > 0) share_ += (1 - share_) / static_cast<double>(left_);
+  ++done_;
+  --left_;
+  share_ = std::max(share_, static_cast<double>(done_) / static_cast<double>(options_.iterations));
 }
 
 }  // namespace zsq::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the rates drop, how long the warm-up is, and how many iterations fit into a time budget.
 #pragma once
+#include <array>
 #include <cstdint>
 
 #include "train/options.h"
@@ -10,32 +11,62 @@ namespace zsq::train {
 // decay^(number of milestones at or before `share`); multiplies learning rates and crossing rate.
 double rate_factor(const TrainOptions& options, double share);
 
-// ceil(warmup * total).
-std::int64_t warmup_iterations(const TrainOptions& options, std::int64_t total);
-
-// The length of the run. Without a budget it is options.iterations. With one it is planned anew at
-// each iteration from the seconds that the recent ones took, so that the run ends inside the budget
-// whatever the machine does meanwhile; the schedule, made of shares, stretches with it.
-class Pace {
+// Seconds of one kind of iteration, as the median of the last five: one that was held up does not
+// change it, a slower machine does within three.
+class IterationTime {
  public:
-  Pace(const TrainOptions& options, double budget) : options_(options), budget_(budget) {}
+  void rehearsed(double seconds);
+  void took(double seconds);
+  // As if the last five had taken `factor` times what they took in rehearsal.
+  void scale(double factor) { recent_.fill(factor * rehearsed_); }
 
-  void warmup_took(double seconds) { warmup_seconds_ = recent(warmup_seconds_, seconds); }
-  void finetune_took(double seconds) { finetune_seconds_ = recent(finetune_seconds_, seconds); }
-  // Seconds set aside for what happens once between warm-up and fine-tuning; 0 when it is done.
-  void reserve(double seconds) { reserved_ = seconds; }
-
-  // Iterations of the whole run, `done` of which took `elapsed` seconds.
-  std::int64_t total(std::int64_t done, double elapsed) const;
+  double now() const;
+  double slowdown() const { return rehearsed_ > 0 ? now() / rehearsed_ : 1; }
 
  private:
-  // A mean over the last few, so that one slow iteration does not change the plan much.
-  static double recent(double mean, double seconds) {
-    return mean == 0 ? seconds : 0.8 * mean + 0.2 * seconds;
-  }
+  double rehearsed_ = 0;
+  std::array<double, 5> recent_{};
+  std::size_t oldest_ = 0;
+};
+
+// Where in its schedule the run is, and how many iterations are left. The schedule is made of
+// shares: each iteration takes an equal part of what is left of it, so the share reaches 1 with the
+// last one and never moves back. Without a budget that is iterations done / options.iterations.
+// With one, iterations are at most options.iterations; how many are left is worked out anew before
+// each, from the seconds that the recent ones took. One that meets a busy machine takes a larger
+// part of the schedule, as of the time.
+class Pace {
+ public:
+  // `budget`: seconds for the run and for what reserve() names; 0: none. `done` and `share` are
+  // those of a run that is resumed.
+  Pace(const TrainOptions& options, double budget, std::int64_t done = 0, double share = 0)
+      : options_(options), budget_(budget), done_(done), share_(share) {}
+
+  // With a budget, before all else: seconds of an iteration of either kind.
+  void rehearsed(double warmup, double finetune);
+  // Sets aside seconds, at today's pace, for what comes besides iterations. The reserve grows where
+  // iterations get slower after this call.
+  void reserve(double seconds) { reserved_ = seconds / finetune_.slowdown(); }
+
+  // Plans from `elapsed` seconds after the start; false where no iteration is left.
+  bool next(double elapsed);
+  bool warming_up() const { return share_ < options_.warmup; }
+  void warmup_took(double seconds);
+  void finetune_took(double seconds);
+
+  std::int64_t done() const { return done_; }
+  std::int64_t total() const { return done_ + left_; }  // by the last plan
+  double share() const { return share_; }
+
+ private:
+  void advance();
+
   TrainOptions options_;
   double budget_;
-  double warmup_seconds_ = 0, finetune_seconds_ = 0, reserved_ = 0;
+  std::int64_t done_, left_ = 0;
+  double share_;
+  IterationTime warmup_, finetune_;
+  double reserved_ = 0;  // seconds at the pace of the rehearsal
 };
 
 }  // namespace zsq::train

@@ -52,7 +52,8 @@ class Step {
   Batch generator_step(std::uint64_t iteration, double factor);
   // Steps 3 and 4 on the same images.
   StudentStep student_step(const Batch& batch, double factor);
-  // Both without changing anything, to time them: seconds of a generator and of a student step.
+  // Both, to time them, and then everything as it was: seconds of a generator and of a student
+  // step.
   std::pair<double, double> rehearse();
 
   void calibrate();

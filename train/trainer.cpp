@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 
 #include "core/error.h"
 #include "train/checkpoint.h"
@@ -45,46 +46,46 @@ class Run {
   TrainReport operator()() {
     if (job_.resume) resume();
     if (job_.time_budget > 0) plan();
-    while (tally_.iterations < total()) {
+    while (pace_.next(elapsed())) {
       stop_if_asked();
-      // A plan that grows does not lead back into the warm-up.
-      const bool warm =
-          !tally_.calibrated && tally_.iterations < warmup_iterations(options_, total());
+      const bool warm = pace_.warming_up();
       if (!warm && !tally_.calibrated) calibrate();
       warm ? warm_up() : fine_tune();
-      if (job_.checkpoint_every > 0 && tally_.iterations % job_.checkpoint_every == 0) save_state();
+      if (job_.checkpoint_every > 0 && pace_.done() % job_.checkpoint_every == 0) save_state();
     }
     if (!tally_.calibrated) calibrate();
+    // So that a run that is stopped later, while its result is measured, can be resumed too.
+    if (!job_.checkpoint.empty() && saved_at_ != pace_.done()) save_state();
     quant::refresh_weight_grids(job_.student);
     return report();
   }
 
  private:
   double elapsed() const { return resumed_seconds_ + seconds_since(begin_); }
-  std::int64_t total() const { return pace_.total(tally_.iterations, elapsed()); }
-
-  // Position in the schedule; never moves back when a time budget plans anew.
-  double share() {
-    share_ = std::max(share_, static_cast<double>(tally_.iterations) /
-                                  static_cast<double>(std::max<std::int64_t>(total(), 1)));
-    return share_;
-  }
 
   void plan() {
     const auto [warmup, student] = step_.rehearse();
-    pace_.warmup_took(warmup);
-    pace_.finetune_took(warmup + student);
-    if (tally_.calibrated) return;
+    pace_.rehearsed(warmup, warmup + student);
     const auto batches =
         std::ceil(static_cast<double>(job_.student.options.activations.calibration_images) /
                   static_cast<double>(options_.batch_size));
-    pace_.reserve(batches * warmup);
+    const double calibration = tally_.calibrated ? 0 : batches * warmup;
+    const double after = job_.seconds_after();
+    pace_.reserve(calibration + after);
+    const bool any = pace_.next(elapsed());
+    std::array<char, 160> text{};
+    std::snprintf(text.data(), text.size(),
+                  "the time budget leaves %lld iterations of about %.3g s, and %.3g s for "
+                  "calibration and for what follows",
+                  static_cast<long long>(pace_.total() - pace_.done()), warmup + student,
+                  calibration + after);
+    observer_.on_message(any ? LogLevel::info : LogLevel::warning, text.data());
   }
 
   void warm_up() {
     const auto begin = Clock::now();
-    const auto batch = step_.generator_step(static_cast<std::uint64_t>(tally_.iterations),
-                                            rate_factor(options_, share()));
+    const auto batch = step_.generator_step(static_cast<std::uint64_t>(pace_.done()),
+                                            rate_factor(options_, pace_.share()));
     pace_.warmup_took(seconds_since(begin));
     tally_.warmup_seconds += seconds_since(begin);
     finish("warm-up", batch, nullptr);
@@ -92,8 +93,8 @@ class Run {
 
   void fine_tune() {
     const auto begin = Clock::now();
-    const double factor = rate_factor(options_, share());
-    const auto batch = step_.generator_step(static_cast<std::uint64_t>(tally_.iterations), factor);
+    const double factor = rate_factor(options_, pace_.share());
+    const auto batch = step_.generator_step(static_cast<std::uint64_t>(pace_.done()), factor);
     const auto student = step_.student_step(batch, factor);
     pace_.finetune_took(seconds_since(begin));
     finish("fine-tune", batch, &student);
@@ -103,16 +104,15 @@ class Run {
     const auto begin = Clock::now();
     observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
     step_.calibrate();
-    pace_.reserve(0);
     tally_.calibrated = true;
     tally_.warmup_seconds += seconds_since(begin);
+    if (job_.time_budget > 0) pace_.reserve(job_.seconds_after());
     phase_begin_ = Clock::now();
   }
 
   void finish(const char* phase, const Batch& batch, const StudentStep* student) {
     if (batch.skipped || (student && student->skipped)) count_skipped();
-    ++tally_.iterations;
-    const bool last = static_cast<double>(tally_.iterations) > 0.95 * static_cast<double>(total());
+    const bool last = pace_.share() > 0.95;
     if (last && !batch.skipped) {
       tally_.loss_generator += batch.loss;
       ++tally_.losses_generator;
@@ -122,8 +122,8 @@ class Run {
       ++tally_.losses_student;
     }
     Progress progress{phase,
-                      tally_.iterations,
-                      total(),
+                      pace_.done(),
+                      pace_.total(),
                       seconds_since(phase_begin_),
                       {{"loss_generator", batch.loss}}};
     if (student) {
@@ -136,11 +136,11 @@ class Run {
 
   void count_skipped() {
     ++tally_.skipped;
-    const double limit = options_.max_skipped * static_cast<double>(total());
+    const double limit = options_.max_skipped * static_cast<double>(pace_.total());
     if (static_cast<double>(tally_.skipped) <= limit) return;
     throw Error(
         ErrorCode::numeric_failure,
-        std::to_string(tally_.skipped) + " of " + std::to_string(tally_.iterations + 1) +
+        std::to_string(tally_.skipped) + " of " + std::to_string(pace_.done()) +
             " steps had gradients that are not finite, more than finetune.max_skipped = " +
             std::to_string(options_.max_skipped) +
             " of the run; lower generate.lr, finetune.lr_affine or finetune.k_max. The last "
@@ -151,13 +151,15 @@ class Run {
     if (!observer_.stop_requested()) return;
     if (!job_.checkpoint.empty()) save_state();
     throw Error(ErrorCode::stopped,
-                "stopped after " + std::to_string(tally_.iterations) + " of " +
-                    std::to_string(total()) + " iterations" +
+                "stopped after " + std::to_string(pace_.done()) + " of " +
+                    std::to_string(pace_.total()) + " iterations" +
                     (job_.checkpoint.empty() ? "; nothing was saved"
                                              : "; resume from '" + job_.checkpoint.string() + "'"));
   }
 
   void save_state() {
+    tally_.iterations = saved_at_ = pace_.done();
+    tally_.share = pace_.share();
     tally_.seconds = elapsed();
     save(job_.checkpoint, {step_.state(), tally_, settings_of(job_)});
   }
@@ -168,13 +170,15 @@ class Run {
     step_.load(checkpoint.tensors);
     tally_ = checkpoint.tally;
     resumed_seconds_ = tally_.seconds;
+    saved_at_ = tally_.iterations;
+    pace_ = Pace(options_, job_.time_budget, tally_.iterations, tally_.share);
   }
 
   TrainReport report() const {
     const auto mean = [](double sum, std::int64_t count) {
       return count > 0 ? sum / static_cast<double>(count) : 0;
     };
-    return {.iterations = tally_.iterations,
+    return {.iterations = pace_.done(),
             .skipped = tally_.skipped,
             .seconds = elapsed(),
             .warmup_seconds = tally_.warmup_seconds,
@@ -191,7 +195,8 @@ class Run {
   Tally tally_;
   RunningMean agreement_;
   Clock::time_point begin_ = Clock::now(), phase_begin_ = begin_;
-  double resumed_seconds_ = 0, share_ = 0;
+  double resumed_seconds_ = 0;
+  std::int64_t saved_at_ = -1;  // iterations in the checkpoint
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // The loop: warm-up, calibration, fine-tuning. Prints nothing; reports to an Observer.
 #pragma once
 #include <filesystem>
-#include <optional>
+#include <functional>
 
 #include "core/observer.h"
 #include "generator/generator.h"
@@ -32,12 +32,15 @@ struct TrainJob {
   generator::Generator& generator;
   TrainOptions options;
   std::uint64_t seed = 0;
-  // Seconds for the whole run; the schedule is scaled to fit by timing the first iterations. 0:
-  // none.
+  // Seconds for the run and what comes after it, the time before a run was resumed included; the
+  // schedule is scaled to fit. 0: none.
   double time_budget = 0;
   std::filesystem::path checkpoint;   // empty: none is written
-  std::int64_t checkpoint_every = 0;  // iterations; 0: only when stopped
+  std::int64_t checkpoint_every = 0;  // iterations; 0: only at the end and when stopped
   bool resume = false;
+  // Seconds that what follows the run will take; with a time budget it is asked before the first
+  // iteration and once the student is calibrated.
+  std::function<double()> seconds_after = [] { return 0.0; };
 };
 
 // The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace zsq::train {
 namespace {
@@ -20,66 +22,131 @@ TEST(RateFactor, DropsAtEachMilestone) {
   EXPECT_DOUBLE_EQ(rate_factor(constant, 0.9), 1);
 }
 
-TEST(WarmupIterations, RoundsUp) {
+TEST(Pace, WithoutABudgetTheScheduleIsThatOfTheIterations) {
   TrainOptions options;
+  options.iterations = 101;
   options.warmup = 0.01;
-  EXPECT_EQ(warmup_iterations(options, 80000), 800);
-  EXPECT_EQ(warmup_iterations(options, 101), 2);
-  options.warmup = 0;
-  EXPECT_EQ(warmup_iterations(options, 10), 0);
-  options.warmup = 1;
-  EXPECT_EQ(warmup_iterations(options, 10), 10);
-}
-
-TEST(Pace, WithoutABudgetTheRunIsAsLongAsAsked) {
-  TrainOptions options;
-  options.iterations = 123;
   Pace pace(options, 0);
-  pace.finetune_took(1e9);
-  EXPECT_EQ(pace.total(0, 1e9), 123);
+  for (int done = 0; done < 101; ++done) {
+    ASSERT_TRUE(pace.next(1e9 * done));
+    EXPECT_EQ(pace.total(), 101);
+    EXPECT_EQ(pace.share(), done / 101.0);
+    EXPECT_EQ(pace.warming_up(), done < 2);  // 1.01 rounded up
+    pace.warming_up() ? pace.warmup_took(1) : pace.finetune_took(2);
+  }
+  EXPECT_FALSE(pace.next(0));
+  EXPECT_EQ(pace.share(), 1);
 }
 
 TEST(Pace, SolvesForTheLengthThatFillsTheBudget) {
   TrainOptions options;
   options.warmup = 0.1;
   Pace pace(options, 105);
-  pace.warmup_took(1);
-  pace.finetune_took(2);
+  pace.rehearsed(1, 2);
   pace.reserve(10);
-  EXPECT_EQ(pace.total(0, 0), 50);  // 0.1 * 50 * 1 + 0.9 * 50 * 2 = 95 = 105 - 10
-  EXPECT_EQ(pace.total(5, 5), 50);
-  pace.reserve(0);
-  EXPECT_EQ(pace.total(20, 55), 45);   // 50 s left, 2 s each
-  EXPECT_EQ(pace.total(20, 104), 20);  // none fits any more
+  ASSERT_TRUE(pace.next(0));
+  EXPECT_EQ(pace.total(), 50);  // 0.1 * 50 * 1 + 0.9 * 50 * 2 = 95 = 105 - 10
+  Pace later(options, 105, 20, 0.4);
+  later.rehearsed(1, 2);
+  ASSERT_TRUE(later.next(55));
+  EXPECT_EQ(later.total(), 45);   // 50 s left, 2 s each
+  EXPECT_FALSE(later.next(104));  // none fits any more
   options.iterations = 30;
   Pace capped(options, 1000);
-  capped.finetune_took(1);
-  EXPECT_EQ(capped.total(0, 0), 30);
+  capped.rehearsed(1, 1);
+  ASSERT_TRUE(capped.next(0));
+  EXPECT_EQ(capped.total(), 30);
 }
 
-// Iterations become three times slower half way: the run is still not longer than the budget and
-// the warm-up takes its share of it.
-TEST(Pace, FollowsAMachineThatSlowsDown) {
+// A machine on which an iteration takes 1 s in warm-up and 2 s after it, calibration 10 s and what
+// follows the run 30 s, all times slowness(now).
+struct Simulation {
+  std::function<double(double)> slowness = [](double) { return 1; };
   TrainOptions options;
-  options.warmup = 0.2;
-  const double budget = 300;
-  Pace pace(options, budget);
-  pace.warmup_took(1);
-  pace.finetune_took(2);
-  double elapsed = 0;
-  std::int64_t done = 0, warm = 0;
-  while (done < pace.total(done, elapsed)) {
-    const double slow = elapsed > budget / 2 ? 3 : 1;
-    const bool warming = done < warmup_iterations(options, pace.total(done, elapsed));
-    const double seconds = slow * (warming ? 1 : 2);
-    warming ? pace.warmup_took(seconds) : pace.finetune_took(seconds);
-    elapsed += seconds;
-    warm += warming;
-    ++done;
+  double budget = 600, now = 0;
+  std::int64_t warm = 0, total = 0;
+  double largest_step = 0;  // of the share
+
+  Simulation& run() {
+    options.warmup = 0.2;
+    Pace pace(options, budget);
+    pace.rehearsed(slowness(0), 2 * slowness(0));
+    pace.reserve(40 * slowness(0));
+    bool calibrated = false;
+    while (pace.next(now)) {
+      const double slow = slowness(now), before = pace.share();
+      if (pace.warming_up()) {
+        EXPECT_FALSE(calibrated) << "back in the warm-up";
+        now += slow;
+        pace.warmup_took(slow);
+        ++warm;
+      } else {
+        if (!calibrated) {
+          now += 10 * slow;
+          pace.reserve(30 * slow);
+          calibrated = true;
+        }
+        now += 2 * slow;
+        pace.finetune_took(2 * slow);
+      }
+      EXPECT_GE(pace.share(), before);
+      largest_step = std::max(largest_step, pace.share() - before);
+    }
+    EXPECT_NEAR(pace.share(), 1, 1e-9);
+    total = pace.done();
+    now += 30 * slowness(now);
+    return *this;
   }
-  EXPECT_LE(elapsed, budget);
-  EXPECT_GT(elapsed, budget - 7);
-  EXPECT_NEAR(static_cast<double>(warm), 0.2 * 300 / 1.8, 2);
+};
+
+TEST(Pace, FillsTheBudgetAndKeepsTheShares) {
+  const auto steady = Simulation{}.run();
+  EXPECT_LE(steady.now, 600);
+  EXPECT_GT(steady.now, 597);
+  EXPECT_NEAR(static_cast<double>(steady.warm), 0.2 * 560 / 1.8, 2);
+  EXPECT_NEAR(static_cast<double>(steady.total), 560 / 1.8, 2);
+}
+
+// The reserve takes longer on a slower machine too, and training makes room for it.
+TEST(Pace, FollowsAMachineThatSlowsDown) {
+  for (const double when : {10, 50, 70, 300, 450}) {
+    const auto slowed = Simulation{[&](double now) { return now >= when ? 3.0 : 1.0; }}.run();
+    EXPECT_LE(slowed.now, 600 * 1.02) << when;
+    EXPECT_GT(slowed.now, 600 * 0.97) << when;
+    EXPECT_LT(slowed.largest_step, 0.05) << when;
+  }
+}
+
+TEST(Pace, FollowsAMachineThatGetsFaster) {
+  const auto faster = Simulation{[](double now) { return now < 100 ? 2.0 : 1.0; }}.run();
+  EXPECT_LE(faster.now, 600);
+  EXPECT_GT(faster.now, 600 * 0.97);
+}
+
+// A busy half minute costs its time, not a piece of the schedule: the plan that it makes for the
+// rest is taken back when it is over.
+TEST(Pace, OutlivesABusyHalfMinute) {
+  const auto disturbed =
+      Simulation{[](double now) { return now > 200 && now < 230 ? 5.0 : 1.0; }}.run();
+  EXPECT_LE(disturbed.now, 600);
+  EXPECT_GT(disturbed.now, 597);
+  EXPECT_NEAR(static_cast<double>(disturbed.total), 560 / 1.8 - 12, 3);  // 30 s instead of 6 s
+  EXPECT_LT(disturbed.largest_step, 0.04);
+}
+
+TEST(Pace, OneIterationThatIsHeldUpDoesNotChangeThePlan) {
+  TrainOptions options;
+  options.warmup = 0;
+  Pace pace(options, 100);
+  pace.rehearsed(1, 1);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(pace.next(i));
+    pace.finetune_took(1);
+  }
+  pace.next(4);
+  pace.finetune_took(6);
+  ASSERT_TRUE(pace.next(10));
+  EXPECT_EQ(pace.total(), 95);  // 5 done, 90 s left
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <functional>
 
 #include "generator/generator.h"
 #include "quant/student.h"
@@ -82,5 +85,23 @@ struct Tiny {
   TrainOptions options;
   std::uint64_t seed;
 };
+
+// Keeps what is reported; asks to stop after a number of steps.
+struct Watch : Observer {
+  void on_progress(const Progress& p) override {
+    seen.push_back(p);
+    if (at_step) at_step(p.step);
+  }
+  bool stop_requested() override { return stop_after == std::ssize(seen); }
+
+  std::vector<Progress> seen;
+  std::function<void(std::int64_t)> at_step;
+  std::ptrdiff_t stop_after = -1;
+};
+
+inline void expect_equal(const models::ParameterStore& a, const models::ParameterStore& b) {
+  ASSERT_EQ(a.names(), b.names());
+  for (const auto& name : a.names()) EXPECT_TRUE(a.at(name).equal(b.at(name))) << name;
+}
 
 }  // namespace zsq::train

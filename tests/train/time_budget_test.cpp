@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
+#include "core/error.h"
+#include "tests/support/temp_folder.h"
+#include "tests/train/tiny.h"
+#include "train/checkpoint.h"
+
+namespace zsq::train {
+namespace {
+
+TEST(TimeBudget, EndsTheRunAtTheEndOfItsSchedule) {
+  const test::TempFolder folder;
+  Tiny tiny;
+  tiny.options.iterations = 1'000'000'000;
+  auto job = tiny.job();
+  job.checkpoint = folder / "state.safetensors";
+  job.time_budget = 1;
+  Watch watch;
+  const auto report = run(job, watch);
+  EXPECT_LT(report.iterations, 1'000'000'000);
+  EXPECT_EQ(report.iterations, std::ssize(watch.seen));
+  EXPECT_EQ(load(job.checkpoint, settings_of(job), at::kCPU).tally.iterations, report.iterations);
+
+  // Used up, it lets a resumed run only finish.
+  Tiny again;
+  again.options.iterations = 1'000'000'000;
+  auto rest = again.job();
+  rest.checkpoint = job.checkpoint;
+  rest.resume = true;
+  rest.time_budget = 1;
+  Observer silent;
+  EXPECT_EQ(run(rest, silent).iterations, report.iterations);
+  expect_equal(again.student.parameters, tiny.student.parameters);
+}
+
+// A budget that does not bind changes nothing: the rehearsal leaves no trace, also in a run that is
+// resumed.
+TEST(TimeBudget, WhereItDoesNotBindGivesTheSameResult) {
+  Tiny plain, planned, broken, resumed;
+  Observer silent;
+  run(plain.job(), silent);
+  auto job = planned.job();
+  job.time_budget = 1e6;
+  int asked = 0;
+  job.seconds_after = [&] { return static_cast<double>(++asked); };
+  run(job, silent);
+  EXPECT_EQ(asked, 2);
+  expect_equal(planned.student.parameters, plain.student.parameters);
+
+  const test::TempFolder folder;
+  Watch stopper;
+  stopper.stop_after = 6;
+  auto first = broken.job();
+  first.checkpoint = folder / "state.safetensors";
+  EXPECT_THROW(run(first, stopper), Error);
+  auto second = resumed.job();
+  second.checkpoint = first.checkpoint;
+  second.resume = true;
+  second.time_budget = 1e6;
+  run(second, silent);
+  expect_equal(resumed.student.parameters, plain.student.parameters);
+}
+
+TEST(TimeBudget, SaysWhatABudgetLeavesRoomFor) {
+  struct Listener : Observer {
+    void on_message(LogLevel level, const std::string& message) override {
+      if (level == LogLevel::warning) warning = message;
+    }
+    std::string warning;
+  } listener;
+  Tiny tiny;
+  auto job = tiny.job();
+  job.time_budget = 1e-6;
+  EXPECT_EQ(run(job, listener).iterations, 0);
+  EXPECT_NE(listener.warning.find("leaves 0 iterations"), std::string::npos) << listener.warning;
+}
+
+}  // namespace
+}  // namespace zsq::train
