@@ -24,6 +24,7 @@ constexpr Verb kVerbs[] = {
     {"quantize", "a trained CNN in, a quantized model and its report out; no data needed",
      quantize},
     {"eval", "top-1 and top-5 of a float or quantized model", eval},
+    {"generate", "synthetic images of a model's classes, for this or any other tool", generate},
     {"run", "class and score per image, or a comparison with stored arrays", run},
     {"bench", "time of kernels and of a training step, beside what this machine can do", bench},
     {"recipes", "the built-in recipes and their settings", recipes},

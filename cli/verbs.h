@@ -13,6 +13,7 @@ int bench(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int quantize(const Arguments& arguments);
 int eval(const Arguments& arguments);
+int generate(const Arguments& arguments);
 int run(const Arguments& arguments);
 int recipes(const Arguments& arguments);
 

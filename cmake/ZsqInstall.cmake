@@ -20,10 +20,12 @@ foreach(
   core/observer.h
   core/settings.h
   eval/options.h
+  generator/image_options.h
   generator/options.h
   models/precision.h
   pipeline/bench.h
   pipeline/evaluate.h
+  pipeline/generate.h
   pipeline/inspect.h
   pipeline/quantize.h
   pipeline/run.h

@@ -2,6 +2,7 @@
 // How images are made (Qimera, arXiv 2111.02625). Torch-free; recipe keys "generate.*".
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "core/settings.h"
 
@@ -35,6 +36,8 @@ struct GeneratorOptions {
   double hidden_bn_eps = 0.8;  // published value
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
+  std::string bank;         // file with images; empty: none
+  double bank_share = 0;    // of each batch of the student
 };
 
 template <class Visitor, class Options>
@@ -73,6 +76,13 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);
   visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
         o.bns_weight);
+  visit(SettingInfo{"generate.bank",
+                    "image bank (of `zsq generate --form safetensors`) to learn "
+                    "from beside the generator"},
+        o.bank);
+  visit(SettingInfo{"generate.bank_share", "share of each student batch taken from the bank", "", 0,
+                    1},
+        o.bank_share);
 }
 
 }  // namespace zsq

@@ -17,6 +17,7 @@
 #include "pipeline/session.h"
 #include "pipeline/student_layers.h"
 #include "pipeline/version.h"
+#include "train/image_bank.h"
 #include "train/trainer.h"
 
 namespace zsq {
@@ -115,6 +116,7 @@ class Job {
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
     }
     report_ = describe_run(model, recipe_, sha256);
+    if (!recipe_.generate.bank.empty()) open_bank(sha256);
     output_.open("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
                  options.resume);
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
@@ -143,6 +145,16 @@ class Job {
  private:
   void say(const std::string& message) { observer_.on_message(LogLevel::info, message); }
 
+  void open_bank(const std::string& sha256) {
+    train::ImageBank bank = train::load_bank(recipe_.generate.bank, teacher_);
+    if (bank.metadata["source_sha256"] != sha256)
+      observer_.on_message(LogLevel::warning, recipe_.generate.bank +
+                                                  " was not made with this model; its images may "
+                                                  "say little about it");
+    bank_.emplace(std::move(bank), recipe_.generate.bank_share, recipe_.images,
+                  static_cast<std::uint64_t>(recipe_.process.seed));
+  }
+
   void train(quant::Student& student) {
     const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
     const double budget = recipe_.process.time_budget.seconds;
@@ -159,7 +171,8 @@ class Job {
                     .checkpoint = output_.checkpoint(),
                     .checkpoint_every = recipe_.process.checkpoint_every,
                     .resume = options_.resume,
-                    .seconds_after = [&] { return loading + seconds_after(student, generator); }},
+                    .seconds_after = [&] { return loading + seconds_after(student, generator); },
+                    .bank = bank_ ? &*bank_ : nullptr},
                    observer_);
     earlier_seconds_ = trained.seconds - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
@@ -248,6 +261,7 @@ class Job {
   Observer& observer_;
   models::Model teacher_;
   std::unique_ptr<eval::ImageSource> images_;
+  std::optional<train::BankDraws> bank_;
   QuantizeReport report_;
 };
 

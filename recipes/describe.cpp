@@ -34,6 +34,9 @@ void validate(const Recipe& recipe) {
   require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");
+  require(recipe.generate.bank.empty() == (recipe.generate.bank_share == 0),
+          "generate.bank and generate.bank_share belong together: the file with images, and the "
+          "share of each student batch (above 0) that is taken from it");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
 }

@@ -34,9 +34,11 @@ std::vector<std::string> setting_keys() {
 std::string unknown_key_message(const std::string& key) {
   const auto keys = setting_keys();
   std::string near = nearest_name(key, keys);
-  // "iterations" is far from "finetune.iterations" by edit distance, but plainly meant.
-  for (const std::string& known : keys)
-    if (near.empty() && known.ends_with("." + key)) near = known;
+  // "iterations" is far from "finetune.iterations" by edit distance, but plainly meant; of several
+  // such keys the shortest is.
+  if (near.empty())
+    for (const std::string& known : keys)
+      if (known.ends_with("." + key) && (near.empty() || known.size() < near.size())) near = known;
   return "'" + key + "' is not a recipe key" +
          (near.empty() ? "" : "; did you mean '" + near + "'?") +
          " (`zsq recipes --settings` lists all keys)";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "eval/options.h"
+#include "generator/image_options.h"
 #include "generator/options.h"
 #include "quant/options.h"
 #include "recipes/options.h"
@@ -20,6 +21,7 @@ struct Recipe {
   ModelSettings model;
   DataOptions data;
   GeneratorOptions generate;
+  ImageOptions images;  // section "generate.images"
   QuantOptions quantize;
   TrainOptions finetune;
   ExportSettings exporting;  // section "export"
@@ -32,6 +34,7 @@ void visit_recipe_settings(Visitor&& visit, R& recipe) {
   visit_model_settings(visit, recipe.model);
   visit_data_settings(visit, recipe.data);
   visit_generator_settings(visit, recipe.generate);
+  visit_image_settings(visit, recipe.images);
   visit_quant_settings(visit, recipe.quantize);
   visit_train_settings(visit, recipe.finetune);
   visit_export_settings(visit, recipe.exporting);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
+#include "train/image_bank.h"
 
 namespace zsq::train {
 namespace {
@@ -21,6 +22,8 @@ std::string text_of(const Value& value) {
     return std::string(enum_name(value));
   } else if constexpr (std::is_same_v<Value, bool>) {
     return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    return value;
   } else if constexpr (std::is_arithmetic_v<Value>) {
     std::array<char, 64> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
@@ -65,6 +68,7 @@ Settings settings_of(const TrainJob& job) {
   visit_train_settings(note, job.options);
   visit_generator_settings(note, job.generator.options());
   visit_quant_settings(note, job.student.options);
+  if (job.bank) visit_image_settings(note, job.bank->options());
   return settings;
 }
 

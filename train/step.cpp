@@ -12,6 +12,7 @@
 #include "cuda_kernels/kl_divergence.h"
 #include "models/execute.h"
 #include "quant/ranges.h"
+#include "train/image_bank.h"
 #include "train/parameters.h"
 
 namespace zsq::train {
@@ -147,11 +148,14 @@ std::pair<double, double> Step::rehearse() {
   return seconds;
 }
 
-void Step::calibrate() {
+void Step::calibrate(const BankDraws* bank) {
   const at::NoGradGuard no_grad;
   auto step = generator::Generator::kCalibrationSteps;
-  quant::calibrate(
-      student_, [&] { return generator_.forward(generator_.draw(options_.batch_size, step++)); });
+  quant::calibrate(student_, [&] {
+    const auto now = step++;
+    const auto images = generator_.forward(generator_.draw(options_.batch_size, now));
+    return bank ? bank->mixed(images, now) : images;
+  });
   if (options_.learn_scales != LearnScales::none) scales_.emplace(student_, options_.learn_scales);
 }
 

@@ -56,7 +56,7 @@ class Step {
   // step.
   std::pair<double, double> rehearse();
 
-  void calibrate();
+  void calibrate(const BankDraws* bank = nullptr);
 
   // Called at the end of every part from now on, to time them.
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "train/checkpoint.h"
+#include "train/image_bank.h"
 #include "train/schedule.h"
 #include "train/step.h"
 
@@ -94,7 +95,9 @@ class Run {
   void fine_tune() {
     const auto begin = Clock::now();
     const double factor = rate_factor(options_, pace_.share());
-    const auto batch = step_.generator_step(static_cast<std::uint64_t>(pace_.done()), factor);
+    const auto iteration = static_cast<std::uint64_t>(pace_.done());
+    auto batch = step_.generator_step(iteration, factor);
+    if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, iteration);
     const auto student = step_.student_step(batch, factor);
     pace_.finetune_took(seconds_since(begin));
     finish("fine-tune", batch, &student);
@@ -103,7 +106,7 @@ class Run {
   void calibrate() {
     const auto begin = Clock::now();
     observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
-    step_.calibrate();
+    step_.calibrate(job_.bank);
     tally_.calibrated = true;
     tally_.warmup_seconds += seconds_since(begin);
     if (job_.time_budget > 0) pace_.reserve(job_.seconds_after());

@@ -26,6 +26,8 @@ struct TrainReport {
   std::vector<LayerReport> layers;
 };
 
+class BankDraws;
+
 struct TrainJob {
   const models::Model& teacher;
   quant::Student& student;
@@ -41,6 +43,7 @@ struct TrainJob {
   // Seconds that what follows the run will take; with a time budget it is asked before the first
   // iteration and once the student is calibrated.
   std::function<double()> seconds_after = [] { return 0.0; };
+  const BankDraws* bank = nullptr;  // images that take the place of some of the generator's
 };
 
 // The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:

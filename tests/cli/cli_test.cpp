@@ -10,7 +10,7 @@ namespace {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"inspect", "quantize", "eval", "run", "bench", "recipes"}) {
+  for (const char* verb : {"inspect", "quantize", "eval", "generate", "run", "bench", "recipes"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << help.out;
     const Outcome verb_help = run(std::string(verb) + " --help");
     EXPECT_EQ(verb_help.code, 0) << verb_help.err;
@@ -85,6 +85,29 @@ TEST_F(Cli, QuantizeEvalAndRunWorkTogether) {
                            "/resolved.yaml -o " + path("gate"));
   EXPECT_EQ(gate.code, 3) << gate.err;
   EXPECT_TRUE(fs::exists(folder_ / "gate" / "model.onnx"));
+}
+
+TEST_F(Cli, GenerateWritesImages) {
+  const std::string command = "generate " + tiny().model.string() +
+                              " -n 6 --preset cifar10 --threads 1 --set generate.images.steps=3";
+  const Outcome outcome = run(command + " --format json -o " + path("out"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["images"], 6);
+  EXPECT_EQ(json["form"], "png");
+  EXPECT_TRUE(fs::exists(folder_ / "out" / "synsets.txt"));
+  EXPECT_NE(outcome.err.find("images"), std::string::npos);  // progress
+  const Outcome human = run(command + " --quiet --form safetensors -o " + path("bank"));
+  EXPECT_NE(human.out.find("bank.safetensors"), std::string::npos) << human.out << human.err;
+  EXPECT_EQ(human.err, "");
+
+  const std::string model = "generate " + tiny().model.string();
+  expect_error(2, command + " -o " + path("out"), {"holds images already"});
+  expect_error(2, model + " -o " + path("x"), {"--preset", "cifar10"});
+  expect_error(2, model, {"--output_path"});
+  expect_error(2, command + " --form pgn -o " + path("x"), {"did you mean 'png'", "safetensors"});
+  expect_error(2, command + " -n 1.5 -o " + path("x"), {"'1.5' is not a whole number"});
+  expect_error(2, command + " -o " + write("file", "x") + "/below", {"output folder"});
 }
 
 TEST_F(Cli, RunComparesWithStoredArrays) {

@@ -259,7 +259,7 @@ TEST(Execute, HalfPrecisionStaysNearAndEndsInFloat) {
              {1},
              {{"gamma", "gamma"}, {"beta", "beta"}, {"mean", "mean"}, {"variance", "variance"}}});
   graph.add({"add", Add{}, {2, 0}, {}});
-  graph.add({"relu", Clip{0, std::numeric_limits<double>::infinity()}, {3}, {}});
+  graph.add({"relu", Clip{0, std::numeric_limits<float>::infinity()}, {3}, {}});
   graph.add({"pool", GlobalAvgPool{false}, {4}, {}});
   graph.output = graph.add({"fc", Linear{}, {5}, {{"weight", "fc"}}});
   std::vector<at::Tensor> logits, gradients;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/generate.h"
+
+#include <ATen/ops/tensor.h>
+
+#include "formats/atomic_file.h"
+#include "models/load.h"
+#include "pipeline/boundary.h"
+#include "pipeline/image_forms.h"
+#include "pipeline/json.h"
+#include "pipeline/output_folder.h"
+#include "pipeline/session.h"
+#include "pipeline/staging.h"
+#include "pipeline/version.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Values of pixels 0 and 255.
+at::Tensor pixel_value(const eval::Preset& preset, double share) {
+  std::vector<double> values;
+  for (std::size_t c = 0; c < preset.mean.size(); ++c)
+    values.push_back((share - preset.mean[c]) / preset.std[c]);
+  return at::tensor(values, at::kFloat);
+}
+
+std::map<std::string, std::string> metadata_of(const GenerateReport& report, const Recipe& recipe) {
+  std::map<std::string, std::string> metadata{{"tool", "zsq " + report.tool_version},
+                                              {"recipe", report.recipe},
+                                              {"seed", std::to_string(report.seed)},
+                                              {"preset", report.preset},
+                                              {"source_sha256", report.source_sha256}};
+  for (const SettingHelp& setting : describe_settings(recipe))
+    if (setting.key.starts_with("generate.images.")) metadata[setting.key] = setting.value;
+  return metadata;
+}
+
+GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions& options,
+                               const fs::path& output, Observer& observer) {
+  const Recipe& recipe = options.recipe;
+  validate(recipe);
+  pipeline::require_image_form(options.form, output);
+  const bool needs_preset = options.form == "png" || !recipe.data.preset.empty();
+  const eval::Preset* preset =
+      needs_preset ? &pipeline::require_preset(recipe.data.preset) : nullptr;
+  pipeline::start_process(recipe.process);
+  const pipeline::OutputFolder folder(output);
+
+  GenerateReport report;
+  report.model = model_path.string();
+  report.form = options.form;
+  report.preset = recipe.data.preset;
+  report.recipe = recipe.name;
+  report.tool_version = version();
+  report.seed = recipe.process.seed;
+  report.source_sha256 = formats::sha256_of_file(model_path);
+  const models::Model teacher =
+      pipeline::load_float(model_path, recipe.model, recipe.process.device);
+  models::require_batch_norm(teacher);
+
+  train::ImageJob job{teacher, recipe.images, options.images,
+                      static_cast<std::uint64_t>(report.seed)};
+  const auto [channels, height, width] = teacher.graph.input_shape;
+  if (preset && channels != 3)
+    throw Error(ErrorCode::usage, "the preset '" + preset->name +
+                                      "' is of images with 3 channels, the network takes " +
+                                      std::to_string(channels));
+  if (preset) {
+    job.lowest = pixel_value(*preset, 0);
+    job.highest = pixel_value(*preset, 1);
+  }
+  pipeline::Staging staging(output);
+  const auto writer = pipeline::open_image_writer(
+      options.form, staging.folder(),
+      {.shape = {options.images, channels, height, width},
+       .labels = train::bank_labels(options.images, teacher.classes, job.seed),
+       .classes = teacher.classes,
+       .preset = preset,
+       .metadata = metadata_of(report, recipe)});
+  const train::ImageReport made = train::make_images(
+      job, observer, [&](const train::MadeImages& images) { writer->add(images); });
+  writer->finish();
+  report.files = staging.publish();
+  report.images = made.images;
+  report.steps = made.steps;
+  report.cross_entropy = made.cross_entropy;
+  report.batch_norm_statistics = made.batch_norm_statistics;
+  report.label_agreement = made.label_agreement;
+  report.seconds = made.seconds;
+  return report;
+}
+
+}  // namespace
+
+std::vector<std::string> image_forms() { return pipeline::image_form_names(); }
+
+GenerateReport generate(const fs::path& model, const GenerateOptions& options,
+                        const fs::path& output, Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return generate_inside(model, options, output, observer ? *observer : silent); });
+}
+
+std::string to_json(const GenerateReport& report) {
+  pipeline::Json files = pipeline::Json::array();
+  for (const fs::path& file : report.files) files.push_back(file.string());
+  return pipeline::dump({{"model", report.model},
+                         {"form", report.form},
+                         {"preset", report.preset},
+                         {"recipe", report.recipe},
+                         {"tool_version", report.tool_version},
+                         {"source_sha256", report.source_sha256},
+                         {"seed", report.seed},
+                         {"images", report.images},
+                         {"steps", report.steps},
+                         {"cross_entropy", report.cross_entropy},
+                         {"batch_norm_statistics", report.batch_norm_statistics},
+                         {"label_agreement", report.label_agreement},
+                         {"seconds", report.seconds},
+                         {"files", files}});
+}
+
+}  // namespace zsq

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images in every form, as other programs find them.
+#include "pipeline/generate.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "formats/atomic_file.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "pipeline/evaluate.h"
+#include "pipeline/quantize.h"
+#include "pipeline/staging.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+
+ErrorCode code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return ErrorCode::internal;
+}
+
+// One network for all tests, in a folder that goes with the process.
+class Generate : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    fs::create_directories(root());
+    test::save_onnx(test::train_tiny_network(0).model, root() / "tiny.onnx");
+  }
+  static void TearDownTestSuite() { fs::remove_all(root()); }
+  static fs::path root() {
+    return fs::temp_directory_path() / ("zsq_generate_" + std::to_string(getpid()));
+  }
+  static fs::path model() { return root() / "tiny.onnx"; }
+
+  static GenerateOptions options(const std::string& form, const std::string& preset = "cifar10") {
+    GenerateOptions options;
+    options.recipe =
+        load_recipe("deploy", {"generate.images.steps=60", "generate.images.batch_size=10",
+                               "process.threads=1", "data.preset=" + preset});
+    options.images = 20;
+    options.form = form;
+    return options;
+  }
+  // The folder of a test and form.
+  fs::path out(const std::string& name) const {
+    return root() / ::testing::UnitTest::GetInstance()->current_test_info()->name() / name;
+  }
+};
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST_F(Generate, ABankHoldsImagesLabelsAndWhereTheyComeFrom) {
+  const GenerateReport report = generate(model(), options("safetensors"), out("a"));
+  EXPECT_EQ(names_in(out("a")), (std::vector<std::string>{"bank.safetensors"}));
+  EXPECT_EQ(report.files, (std::vector<fs::path>{out("a") / "bank.safetensors"}));
+  EXPECT_EQ(report.images, 20);
+  EXPECT_EQ(report.steps, 120);
+  const auto bank = formats::read_safetensors(report.files[0]);
+  EXPECT_EQ(bank.metadata.at("source_sha256"), formats::sha256_of_file(model()));
+  EXPECT_EQ(bank.metadata.at("generate.images.steps"), "60");
+  EXPECT_EQ(bank.metadata.at("seed"), "0");
+  EXPECT_EQ(bank.metadata.count("tool"), 1u);
+
+  // What the report says, from the file alone.
+  const models::Model teacher = models::load(model());
+  const at::Tensor images = models::to_tensor(*formats::find(bank.tensors, "images"));
+  const at::Tensor labels = models::to_tensor(*formats::find(bank.tensors, "labels"));
+  const at::Tensor logits = models::execute(teacher.graph, teacher.parameters, images);
+  EXPECT_EQ(images.sizes(), at::IntArrayRef({20, 3, 16, 16}));
+  EXPECT_NEAR(logits.argmax(1).eq(labels).to(at::kDouble).mean().item<double>(),
+              report.label_agreement, 1e-9);
+  EXPECT_GT(report.label_agreement, 0.9);
+
+  generate(model(), options("safetensors"), out("b"));
+  EXPECT_TRUE(formats::read_file(out("a") / "bank.safetensors") ==
+              formats::read_file(out("b") / "bank.safetensors"));
+}
+
+TEST_F(Generate, AllFormsHoldTheSameImages) {
+  generate(model(), options("safetensors"), out("bank"));
+  const auto bank = formats::read_safetensors(out("bank") / "bank.safetensors").tensors;
+  const auto& images = *formats::find(bank, "images");
+  const auto& labels = *formats::find(bank, "labels");
+
+  generate(model(), options("npy"), out("npy"));
+  EXPECT_TRUE(formats::read_npy(out("npy") / "images.npy").data == images.data);
+  EXPECT_TRUE(formats::read_npy(out("npy") / "labels.npy").data == labels.data);
+
+  const GenerateReport npz = generate(model(), options("npz"), out("npz"));
+  const auto arrays = formats::read_npz(out("npz") / "images.npz");
+  EXPECT_TRUE(formats::find(arrays, "images")->data == images.data);
+  // `zsq eval` reads it.
+  EvaluateOptions evaluation;
+  evaluation.data.eval_data = out("npz") / "images.npz";
+  evaluation.data.preset = "cifar10";
+  EXPECT_NEAR(evaluate(model(), evaluation).top1, 100 * npz.label_agreement, 1e-6);
+
+  generate(model(), options("ort"), out("ort"));
+  EXPECT_EQ(names_in(out("ort")).size(), 20u);
+  const auto input = formats::read_file(out("ort") / "test_data_set_7" / "input_0.pb");
+  const std::size_t bytes = 3 * 16 * 16 * 4;
+  ASSERT_GT(input.size(), bytes);  // the elements come last
+  EXPECT_EQ(std::memcmp(input.data() + input.size() - bytes, images.data.data() + 7 * bytes, bytes),
+            0);
+  EXPECT_TRUE(fs::exists(out("ort") / "test_data_set_7" / "output_0.pb"));
+}
+
+TEST_F(Generate, PngIsAnImageFolder) {
+  const GenerateReport report = generate(model(), options("png"), out("png"));
+  const auto names = names_in(out("png"));
+  EXPECT_EQ(names.size(), 9u);  // 8 classes
+  EXPECT_EQ(names.front(), "0");
+  EXPECT_EQ(names.back(), "synsets.txt");
+  std::size_t images = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(out("png")))
+    images += entry.path().extension() == ".png" ? 1 : 0;
+  EXPECT_EQ(images, 20u);
+  EXPECT_EQ(code_of([&] { generate(model(), options("png"), out("png")); }), ErrorCode::usage);
+  EXPECT_EQ(code_of([&] { generate(model(), options("png", ""), out("x")); }), ErrorCode::usage);
+}
+
+TEST_F(Generate, WithoutAPresetPixelsAreFree) {
+  const auto largest = [&](const std::string& preset, const std::string& folder) {
+    generate(model(), options("npy", preset), out(folder));
+    return models::to_tensor(formats::read_npy(out(folder) / "images.npy"))
+        .abs()
+        .max()
+        .item<double>();
+  };
+  EXPECT_LE(largest("cifar10", "held"), (1 - 0.406) / 0.225 + 1e-6);
+  EXPECT_GT(largest("", "free"), (1 - 0.406) / 0.225 + 1e-6);
+}
+
+TEST_F(Generate, LeavesNothingWhereItIsStopped) {
+  class Impatient : public Observer {
+    bool stop_requested() override { return steps_++ > 70; }  // in the second batch
+    int steps_ = 0;
+  } impatient;
+  EXPECT_EQ(code_of([&] { generate(model(), options("ort"), out("x"), &impatient); }),
+            ErrorCode::stopped);
+  EXPECT_TRUE(names_in(out("x")).empty());
+}
+
+TEST_F(Generate, SaysWhatIsWrongBeforeTheWork) {
+  const auto refused = [&](const std::string& form, const fs::path& folder) {
+    try {
+      generate(model(), options(form), folder);
+    } catch (const Error& error) {
+      EXPECT_EQ(exit_code(error.code()), 2);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused("safetensor", out("x")).find("did you mean 'safetensors'"), std::string::npos);
+  std::ofstream(root() / "file") << "x";
+  EXPECT_NE(refused("npz", root() / "file" / "below").find("output folder"), std::string::npos);
+}
+
+TEST_F(Generate, ABankTrainsAStudent) {
+  generate(model(), options("safetensors"), out("bank"));
+  const auto weights = [&](const std::string& name, std::vector<std::string> settings) {
+    for (const char* setting :
+         {"finetune.iterations=6", "finetune.batch_size=8", "finetune.warmup=0.5",
+          "quantize.activations.calibration_images=16", "process.agreement_images=0",
+          "process.threads=1", "export.onnx=false"})
+      settings.emplace_back(setting);
+    QuantizeOptions quantization;
+    quantization.recipe = load_recipe("deploy", settings);
+    quantize(model(), quantization, out(name));
+    return formats::read_file(out(name) / "model.safetensors");
+  };
+  const std::string bank = "generate.bank=" + (out("bank") / "bank.safetensors").string();
+  const auto with = weights("with", {bank, "generate.bank_share=0.5"});
+  EXPECT_TRUE(with == weights("again", {bank, "generate.bank_share=0.5"}));
+  EXPECT_FALSE(with == weights("without", {}));
+  EXPECT_EQ(code_of([&] { weights("x", {bank}); }), ErrorCode::usage);
+  EXPECT_EQ(code_of([&] { weights("x", {"generate.bank_share=0.5"}); }), ErrorCode::usage);
+}
+
+TEST(Staging, MovesAtTheEndOrLeavesNothing) {
+  const fs::path target = fs::temp_directory_path() / ("zsq_staging_" + std::to_string(getpid()));
+  fs::create_directories(target);
+  {
+    const pipeline::Staging staging(target);
+    std::ofstream(staging.folder() / "a") << "1";
+  }
+  EXPECT_TRUE(fs::is_empty(target));
+  std::ofstream(target / "a") << "old";
+  {
+    pipeline::Staging staging(target);
+    std::ofstream(staging.folder() / "a") << "new";
+    fs::create_directories(staging.folder() / "b" / "c");
+    EXPECT_EQ(staging.publish(), (std::vector<fs::path>{target / "a", target / "b"}));
+  }
+  EXPECT_EQ(names_in(target), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(fs::file_size(target / "a"), 3u);
+  pipeline::Staging again(target);
+  fs::create_directories(again.folder() / "b");
+  EXPECT_EQ(code_of([&] { again.publish(); }), ErrorCode::bad_input);
+  fs::remove_all(target);
+}
+
+}  // namespace
+}  // namespace zsq

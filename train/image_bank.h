@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images from a file in the place of some that the generator makes.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "generator/image_options.h"
+#include "train/step.h"
+
+namespace zsq::train {
+
+struct ImageBank {
+  at::Tensor images;                            // f32 [N, C, H, W], as the teacher takes them
+  std::map<std::string, std::string> metadata;  // of the file: source_sha256, seed, ...
+};
+
+// safetensors with `images`; Error(bad_input) where it lacks them, Error(usage) where they do not
+// have the shape that the teacher takes.
+ImageBank load_bank(const std::filesystem::path& path, const models::Model& teacher);
+
+// What a batch takes from a bank.
+class BankDraws {
+ public:
+  // share: of each batch, rounded to whole images; options: crops and flips on the way in.
+  BankDraws(ImageBank bank, double share, const ImageOptions& options, std::uint64_t seed)
+      : bank_(std::move(bank)), share_(share), options_(options), seed_(seed) {}
+
+  // The images [N, C, H, W] with the last of them replaced by images drawn from the bank. Depends
+  // on (seed, step, N) and the bank.
+  at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const;
+  // The same with the teacher's answers to them.
+  Batch mixed(const Batch& batch, const models::Model& teacher, std::uint64_t step) const;
+
+  const ImageOptions& options() const { return options_; }
+
+ private:
+  std::int64_t kept(std::int64_t n) const;
+
+  ImageBank bank_;
+  double share_;
+  ImageOptions options_;
+  std::uint64_t seed_;
+};
+
+}  // namespace zsq::train

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/make_images.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "generator/augment.h"
+#include "generator/swing.h"
+#include "models/execute.h"
+#include "train/image_rate.h"
+#include "train/parameters.h"
+
+namespace zsq::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Maker {
+ public:
+  Maker(const ImageJob& job, Observer& observer)
+      : job_(job),
+        options_(job.options),
+        observer_(observer),
+        running_(running_moments(job.teacher)),
+        device_(running_.front().mean.device()),
+        batches_((job.images + options_.batch_size - 1) / options_.batch_size) {}
+
+  ImageReport run(const ImageSink& sink) {
+    const auto labels = bank_labels(job_.images, job_.teacher.classes, job_.seed);
+    for (std::int64_t batch = 0; batch < batches_; ++batch) {
+      const auto first = batch * job_.images / batches_;
+      const auto end = (batch + 1) * job_.images / batches_;
+      const auto wanted = labels.slice(0, first, end);
+      finish(optimise(batch, wanted.to(device_)), wanted, first, sink);
+    }
+    const auto n = static_cast<double>(job_.images);
+    report_.images = job_.images;
+    report_.cross_entropy /= n;
+    report_.batch_norm_statistics /= n;
+    report_.label_agreement /= n;
+    report_.seconds = seconds();
+    return report_;
+  }
+
+ private:
+  struct Seen {
+    at::Tensor logits, cross_entropy, statistics;
+  };
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  at::Generator stream(const char* name, std::int64_t batch, std::int64_t step = 0) const {
+    const auto number = batch * (options_.steps + 1) + step;
+    return at::detail::createCPUGenerator(
+        stream_seed(job_.seed, name, static_cast<std::uint64_t>(number)));
+  }
+
+  Seen look(const models::Graph& graph, const at::Tensor& images, const at::Tensor& labels,
+            double hardness) const {
+    models::Taps taps{models::batch_norm_inputs(graph), {}};
+    const auto logits = models::execute(graph, job_.teacher.parameters, images, &taps);
+    return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness),
+            losses::batch_norm_statistics(taps.values, running_)};
+  }
+
+  void hold_to_range(const at::Tensor& images) const {
+    if (!job_.lowest.defined()) return;
+    const auto bound = [&](const at::Tensor& t) { return t.view({-1, 1, 1}).to(device_); };
+    const at::NoGradGuard no_grad;
+    images.clamp_(bound(job_.lowest), bound(job_.highest));
+  }
+
+  at::Tensor optimise(std::int64_t batch, const at::Tensor& labels) {
+    const auto [channels, height, width] = job_.teacher.graph.input_shape;
+    const auto n = labels.size(0);
+    auto images = at::randn({n, channels, height, width}, stream("images.start", batch), at::kFloat)
+                      .to(device_);
+    hold_to_range(images);
+    images.requires_grad_(true);
+    Adam adam({{"images", images}}, 0.9, 0.999);
+    ImageRate rate(options_);
+    for (std::int64_t step = 0; step < options_.steps; ++step) {
+      stop_if_asked(batch);
+      const auto crops =
+          generator::draw_crops(n, height, width, options_, stream("images.crop", batch, step));
+      const auto view =
+          generator::augment(images, crops).contiguous(at::MemoryFormat::ChannelsLast);
+      const auto& graph = job_.teacher.graph;
+      const auto seen = options_.swing
+                            ? look(generator::swing(graph, stream("images.swing", batch, step)),
+                                   view, labels, options_.hardness)
+                            : look(graph, view, labels, options_.hardness);
+      const auto loss = seen.cross_entropy.add(seen.statistics, options_.bns_weight);
+      const auto gradient = torch::autograd::grad({loss}, {images})[0].contiguous();
+      adam.step({gradient}, rate.at(step));
+      hold_to_range(images);
+      const double value = loss.item<double>();
+      require_finite(value);
+      rate.saw(value);
+      ++report_.steps;
+      observer_.on_progress({"images",
+                             report_.steps,
+                             batches_ * options_.steps,
+                             seconds(),
+                             {{"cross_entropy", seen.cross_entropy.item<double>()},
+                              {"bn_statistics", seen.statistics.item<double>()}}});
+    }
+    return images.detach();
+  }
+
+  void finish(at::Tensor images, const at::Tensor& labels, std::int64_t first,
+              const ImageSink& sink) {
+    const at::NoGradGuard no_grad;
+    if (options_.low_pass > 0) images = generator::low_pass(images, options_.low_pass);
+    hold_to_range(images);
+    const auto seen = look(job_.teacher.graph, images, labels.to(device_), /*hardness=*/0);
+    const auto logits = seen.logits.to(at::kCPU);
+    const auto n = static_cast<double>(labels.size(0));
+    report_.cross_entropy += n * seen.cross_entropy.item<double>();
+    report_.batch_norm_statistics += n * seen.statistics.item<double>();
+    report_.label_agreement += logits.argmax(1).eq(labels).sum().item<double>();
+    sink({first, images.to(at::kCPU), labels, logits});
+  }
+
+  void stop_if_asked(std::int64_t batch) const {
+    if (!observer_.stop_requested()) return;
+    throw Error(ErrorCode::stopped, "stopped after " +
+                                        std::to_string(batch * job_.images / batches_) + " of " +
+                                        std::to_string(job_.images) +
+                                        " images; nothing was kept, the same command starts anew");
+  }
+
+  static void require_finite(double loss) {
+    if (std::isfinite(loss)) return;
+    throw Error(ErrorCode::numeric_failure,
+                "the loss of the images is no longer finite; lower generate.images.lr");
+  }
+
+  const ImageJob& job_;
+  const ImageOptions& options_;
+  Observer& observer_;
+  std::vector<losses::RunningMoments> running_;
+  at::Device device_;
+  std::int64_t batches_;
+  ImageReport report_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed) {
+  std::vector<at::Tensor> rounds{at::empty({0}, at::kLong)};
+  for (std::int64_t round = 0; round * classes < images; ++round) {
+    const auto stream = at::detail::createCPUGenerator(
+        stream_seed(seed, "images.labels", static_cast<std::uint64_t>(round)));
+    rounds.push_back(at::rand({classes}, stream, at::kFloat).argsort());
+  }
+  return at::cat(rounds).slice(0, 0, images).contiguous();
+}
+
+ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
+  if (job.images < 1) {
+    throw Error(ErrorCode::usage,
+                std::to_string(job.images) + " images were asked for; 1 is the least");
+  }
+  return Maker(job, observer).run(sink);
+}
+
+}  // namespace zsq::train
