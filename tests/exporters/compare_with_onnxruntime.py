@@ -11,6 +11,8 @@ import os
 import sys
 import tempfile
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it otherwise
+
 import numpy as np
 import onnx
 import onnxruntime as ort
