@@ -10,7 +10,10 @@ struct Slopes {
   const T *x, *dy;
   ScaleGradientView view;
   __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
-    sums[0] += load(dy[i]) * scale_slope(load(x[i]), c, view);
+    const SlopeGrid grid = slope_grid(view, c);
+    const float value = load(x[i]);
+    sums[0] += load(dy[i]) * (view.gain ? slope_of(value, view.gain[c], view.offset[c], grid)
+                                        : slope_of(value, grid));
   }
 };
 

@@ -18,10 +18,21 @@ struct ScaleGradientView {
   CodeRange range;
 };
 
-ZSQ_HOST_DEVICE float scale_slope(float x, std::int64_t c, const ScaleGradientView& view) {
-  const float v = view.gain ? clamp(x * view.gain[c] + view.offset[c], view.lo, view.hi) : x;
+// The grid of one channel, with the clip before it.
+struct SlopeGrid {
+  float lo, hi, scale, zero_point;
+  CodeRange range;
+};
+ZSQ_HOST_DEVICE SlopeGrid slope_grid(const ScaleGradientView& view, std::int64_t c) {
   const std::int64_t g = view.per_channel ? c : 0;
-  return scale_slope(v, view.scale[g], view.zero_point[g], view.range);
+  return {view.lo, view.hi, view.scale[g], view.zero_point[g], view.range};
+}
+
+ZSQ_HOST_DEVICE float slope_of(float x, const SlopeGrid& grid) {
+  return scale_slope(x, grid.scale, grid.zero_point, grid.range);
+}
+ZSQ_HOST_DEVICE float slope_of(float x, float gain, float offset, const SlopeGrid& grid) {
+  return slope_of(clamp(x * gain + offset, grid.lo, grid.hi), grid);
 }
 
 // sums [C]: per channel the sum over dy * dy/dscale.
