@@ -46,7 +46,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   const eval::Preset* preset =
       needs_preset ? &pipeline::require_preset(recipe.data.preset) : nullptr;
   pipeline::start_process(recipe.process);
-  const pipeline::OutputFolder folder(output);
+  pipeline::OutputFolder(output).prepare();
 
   GenerateReport report;
   report.model = model_path.string();

@@ -35,6 +35,11 @@ void require_writable(const fs::path& folder) {
 
 }  // namespace
 
+void OutputFolder::prepare() const {
+  create_folder(path_);
+  require_writable(path_);
+}
+
 void OutputFolder::open(const std::string& identity, bool resume) const {
   const fs::path record = path_ / "checkpoint" / "identity.txt";
   if (resume) {
@@ -50,8 +55,7 @@ void OutputFolder::open(const std::string& identity, bool resume) const {
     require_writable(path_);
     return;
   }
-  create_folder(path_);
-  require_writable(path_);
+  prepare();
   remove_checkpoint();
   create_folder(path_ / "checkpoint");
   formats::write_atomically(record, std::string_view(identity));

@@ -15,10 +15,11 @@ class OutputFolder {
   std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "state.safetensors"; }
 
   // Creates the folder and writes a file to it, so that a full disk or a missing right shows now
-  // and not after hours; Error(bad_input) names path and cause. Then starts or goes on with a
-  // checkpoint of `identity` (one line: the model and how it is fed; the settings are checked by
-  // train/). To resume, there must be one of the same identity, else Error(usage) and nothing is
-  // created. Otherwise what was there is removed.
+  // and not after hours; Error(bad_input) names path and cause.
+  void prepare() const;
+  // The same; then starts or goes on with a checkpoint of `identity` (one line: the model and how
+  // it is fed; the settings are checked by train/). To resume, there must be one of the same
+  // identity, else Error(usage) and nothing is created. Otherwise what was there is removed.
   void open(const std::string& identity, bool resume) const;
   void remove_checkpoint() const;
 

@@ -49,6 +49,7 @@ ScaleSteps::~ScaleSteps() {
 }
 
 void ScaleSteps::step(const std::vector<at::Tensor>& gradients, double lr) {
+  if (scales_.empty()) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> of_logs;
   for (std::size_t i = 0; i < scales_.size(); ++i)

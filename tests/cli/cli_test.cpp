@@ -105,8 +105,9 @@ TEST_F(Cli, GenerateWritesImages) {
   expect_error(2, command + " -o " + path("out"), {"holds images already"});
   expect_error(2, model + " -o " + path("x"), {"--preset", "cifar10"});
   expect_error(2, model, {"--output_path"});
-  expect_error(2, command + " --form pgn -o " + path("x"), {"did you mean 'png'", "safetensors"});
-  expect_error(2, command + " -n 1.5 -o " + path("x"), {"'1.5' is not a whole number"});
+  expect_error(2, command + " --form safetensor -o " + path("x"),
+               {"did you mean 'safetensors'", "png, npy, npz, ort"});
+  expect_error(2, model + " -n 1.5 -o " + path("x"), {"'1.5' is not a whole number"});
   expect_error(2, command + " -o " + write("file", "x") + "/below", {"output folder"});
 }
 
