@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "core/error.h"
 #include "models/execute.h"
-#include "quant/placement.h"
+#include "quant/moments.h"
 #include "quant/ranges.h"
 
 namespace zsq::quant {
@@ -47,35 +48,57 @@ NodeId unquantized(const Graph& graph, NodeId id) {
   return id;
 }
 
-// beta +- 4 |gamma| over all channels, as a Clip behind it leaves it.
-std::optional<Range> batch_norm_range(const Student& student, NodeId id) {
-  const auto* clip = models::get_if<models::Clip>(student.graph[id]);
-  if (clip) id = unquantized(student.graph, student.graph[id].inputs[0]);
-  const auto& node = student.graph[id];
-  if (!models::is<models::BatchNorm>(node)) return std::nullopt;
-  const auto& beta = student.parameters.at(node.params.at("beta"));
-  const auto reach = student.parameters.at(node.params.at("gamma")).abs().mul(4);
-  Range range{beta.sub(reach).min().item<float>(), beta.add(reach).max().item<float>()};
-  if (clip) {
-    range.first = std::clamp<double>(range.first, clip->lo, clip->hi);
-    range.second = std::clamp<double>(range.second, clip->lo, clip->hi);
-  }
-  return range;
+// Where the values come from that a Clip cuts off; the node itself where it is none.
+NodeId before_clip(const Graph& graph, NodeId id) {
+  return models::is<models::Clip>(graph[id]) ? unquantized(graph, graph[id].inputs[0]) : id;
 }
 
-std::optional<Range> known_range(const Student& student, NodeId quantizer) {
+// Ranges that BatchNorm statistics tell: mean +- 4 deviations over all channels, as a Clip behind
+// them leaves it.
+class Statistics {
+ public:
+  explicit Statistics(const Student& student) : graph_(student.graph) {
+    std::vector<NodeId> nodes;
+    for (NodeId id : activation_sites(graph_)) {
+      const NodeId source = before_clip(graph_, unquantized(graph_, id));
+      if (std::find(nodes.begin(), nodes.end(), source) == nodes.end()) nodes.push_back(source);
+    }
+    const auto moments = activation_moments(graph_, student.parameters, nodes);
+    for (std::size_t i = 0; i < nodes.size(); ++i) moments_[nodes[i]] = moments[i];
+  }
+
+  Range range(NodeId source) const {
+    const auto& [mean, variance] = moments_.at(before_clip(graph_, source));
+    const auto reach = variance.sqrt().mul(4);
+    Range range{mean.sub(reach).min().item<float>(), mean.add(reach).max().item<float>()};
+    if (const auto* clip = models::get_if<models::Clip>(graph_[source])) {
+      range.first = std::clamp<double>(range.first, clip->lo, clip->hi);
+      range.second = std::clamp<double>(range.second, clip->lo, clip->hi);
+    }
+    return range;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<NodeId, Moments> moments_;
+};
+
+std::optional<Range> known_range(const Student& student,
+                                 const std::optional<Statistics>& statistics, NodeId quantizer) {
   const auto& options = student.options;
   const NodeId source = unquantized(student.graph, quantizer);
   if (source == student.graph.input && options.image_lo < options.image_hi)
     return Range{options.image_lo, options.image_hi};
-  if (options.activations.range == ActivationRange::bn_statistics)
-    return batch_norm_range(student, source);
+  if (statistics) return statistics->range(source);
   return std::nullopt;
 }
 
 // The student's graph with probes for quantizers; fills `sites`, one per grid.
 Graph probe_graph(const Student& student, std::vector<Site>& sites) {
   Graph graph = student.graph;
+  std::optional<Statistics> statistics;
+  if (student.options.activations.range == ActivationRange::bn_statistics)
+    statistics.emplace(student);
   for (NodeId id : activation_sites(student.graph)) {
     const auto* op = activation_quantizer(student.graph[id]);
     RangeObserver* observer = nullptr;
@@ -83,7 +106,7 @@ Graph probe_graph(const Student& student, std::vector<Site>& sites) {
       return s.op->scale_name() == op->scale_name();
     });
     if (!shared) {
-      Site site{op, student.graph[id].name, known_range(student, id), nullptr};
+      Site site{op, student.graph[id].name, known_range(student, statistics, id), nullptr};
       if (!site.known) site.observer = range_observer(student.options.activations, op->spec());
       observer = site.observer.get();
       sites.push_back(std::move(site));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
+#include "quant/bias_correction.h"
+#include "quant/equalize.h"
 #include "quant/placement.h"
 #include "quant/ranges.h"
+#include "quant/squant.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -136,7 +139,11 @@ class Inserter {
 }  // namespace
 
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
-  return Inserter(teacher, options).run();
+  const models::Model model = options.equalize ? equalize(teacher) : teacher;
+  Student student = Inserter(model, options).run();
+  if (options.weights.rounding == WeightRounding::squant) round_weights_by_squant(student);
+  if (options.bias_correction == BiasCorrection::bn_statistics) correct_bias(student, model);
+  return student;
 }
 
 }  // namespace zsq::quant

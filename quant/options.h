@@ -11,7 +11,9 @@ namespace zsq {
 enum class Mode { paper, deploy };
 enum class Target { onnxruntime };
 enum class WeightRange { min_max, mse };
+enum class WeightRounding { nearest, squant };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
+enum class BiasCorrection { none, bn_statistics };
 
 template <>
 struct EnumNames<Mode> {
@@ -26,6 +28,14 @@ struct EnumNames<WeightRange> {
   static constexpr std::array<std::string_view, 2> names{"min_max", "mse"};
 };
 template <>
+struct EnumNames<WeightRounding> {
+  static constexpr std::array<std::string_view, 2> names{"nearest", "squant"};
+};
+template <>
+struct EnumNames<BiasCorrection> {
+  static constexpr std::array<std::string_view, 2> names{"none", "bn_statistics"};
+};
+template <>
 struct EnumNames<ActivationRange> {
   static constexpr std::array<std::string_view, 5> names{"bn_statistics", "ema", "min_max",
                                                          "percentile", "mse"};
@@ -38,6 +48,7 @@ struct WeightOptions {
   WeightRange range = WeightRange::mse;
   // Published behaviour: the range is taken anew from the weights at each forward pass.
   bool range_every_step = false;
+  WeightRounding rounding = WeightRounding::nearest;  // at the start
 };
 
 struct ActivationOptions {
@@ -53,6 +64,8 @@ struct QuantOptions {
   Target target = Target::onnxruntime;
   WeightOptions weights;
   ActivationOptions activations;
+  bool equalize = false;
+  BiasCorrection bias_correction = BiasCorrection::none;
   std::int64_t first_last_bits = 8;  // 0: the same bits as the rest (deploy)
   std::int64_t add_bits = 8;         // both inputs of an Add, and what feeds them (deploy)
   std::int64_t image_bits = 8;       // the network's input (deploy)
@@ -76,6 +89,11 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"quantize.weights.range_every_step",
                     "take the range anew at each forward pass (published code)"},
         o.weights.range_every_step);
+  visit(SettingInfo{"quantize.weights.rounding",
+                    "of the weights before training: nearest, or so that errors cancel in each "
+                    "kernel and channel",
+                    "", 0, 0, "SQuant 3"},
+        o.weights.rounding);
   visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
         o.activations.num_bits);
   visit(SettingInfo{"quantize.activations.range", "rule that finds the range"},
@@ -89,6 +107,14 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"quantize.activations.calibration_images",
                     "generated images that the ranges are taken from", "images", 1, 1e6},
         o.activations.calibration_images);
+  visit(SettingInfo{"quantize.equalize",
+                    "balance the channels between BatchNorm, ReLU and the next convolution", "", 0,
+                    0, "arXiv 1906.04721, 4.1"},
+        o.equalize);
+  visit(SettingInfo{"quantize.bias_correction",
+                    "take the mean error of each layer, from BatchNorm statistics, out of its bias",
+                    "", 0, 0, "arXiv 1906.04721, 4.2"},
+        o.bias_correction);
   visit(SettingInfo{"quantize.first_last_bits",
                     "bits of the first and last layer (deploy); 0: as the rest", "bits", 0, 8},
         o.first_last_bits);

@@ -114,13 +114,14 @@ std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
   switch (options.range) {
     case ActivationRange::ema:
       return std::make_unique<MovingAverage>(options.ema_decay);
-    case ActivationRange::bn_statistics:  // where no BatchNorm tells the range
     case ActivationRange::min_max:
       return std::make_unique<MinMax>();
     case ActivationRange::percentile:
       return std::make_unique<Percentile>(options.percentile);
     case ActivationRange::mse:
       return std::make_unique<MeanSquaredError>(spec);
+    case ActivationRange::bn_statistics:
+      break;  // needs no values
   }
   throw Error(ErrorCode::internal, "no observer for this range rule");
 }

@@ -30,11 +30,10 @@ std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec);
 
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
-// options.calibration_images are seen; the rule bn_statistics uses no image where the quantizer's
-// input is the output of a BatchNorm (range gamma, beta: beta +- 4 |gamma| clipped by the
-// activation) and falls back to min_max elsewhere. Quantizers upstream are active while later ones
-// are observed only for the weights; activations are observed unquantized. Networks' input:
-// options.image_lo/hi where known.
+// options.calibration_images are seen; the rule bn_statistics uses no image: mean +- 4 deviations
+// over all channels by quant/moments.h, clipped by the activation. Quantizers upstream are active
+// while later ones are observed only for the weights; activations are observed unquantized.
+// Networks' input: options.image_lo/hi where known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 
 }  // namespace zsq::quant

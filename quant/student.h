@@ -69,8 +69,9 @@ struct Student {
   QuantOptions options;
 };
 
-// The rewrite Graph -> Graph plus weight grids; activation scales come from calibrate(). Placement
-// by options.mode and options.target; Error(unsupported_model) names an operator that cannot be
+// options.equalize, the rewrite Graph -> Graph plus weight grids, then options.weights.rounding and
+// options.bias_correction on the parameters; activation scales come from calibrate(). Placement by
+// options.mode and options.target; Error(unsupported_model) names an operator that cannot be
 // placed.
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options);
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/bias_correction.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include "quant/fold_batch_norm.h"
+#include "quant/moments.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::Graph;
+using models::NodeId;
+
+// The tensor that layer `id` of the student reads, as a node of the teacher: names stay.
+NodeId teachers_input(const Student& student, const models::Model& teacher, NodeId id) {
+  NodeId source = student.graph[id].inputs[0];
+  while (activation_quantizer(student.graph[source])) source = student.graph[source].inputs[0];
+  return teacher.graph.id_of(student.graph[source].name);
+}
+
+// Mean over the images and places of an output, per channel: [C].
+at::Tensor channel_means(const at::Tensor& y) {
+  return y.dim() == 4 ? y.mean({0, 2, 3}) : y.reshape({-1, y.size(-1)}).mean(0);
+}
+
+bool is_shared(const Graph& graph, const std::string& parameter) {
+  int uses = 0;
+  for (const auto& node : graph.nodes)
+    for (const auto& [role, name] : node.params) uses += name == parameter;
+  return uses > 1;
+}
+
+// Subtracts from a parameter of `node`, which becomes its own where nodes share it.
+void subtract(Student& student, NodeId id, const std::string& role, const at::Tensor& shift) {
+  auto& node = student.graph[id];
+  const auto found = node.params.find(role);
+  const bool absent = found == node.params.end();
+  auto value =
+      absent ? at::zeros(shift.sizes(), shift.options()) : student.parameters.at(found->second);
+  if (absent || is_shared(student.graph, found->second))
+    node.params[role] = node.name + ".corrected_" + role;
+  student.parameters.set(node.params.at(role), value.sub(shift.view(value.sizes())));
+}
+
+}  // namespace
+
+void correct_bias(Student& student, const models::Model& teacher) {
+  const at::NoGradGuard no_grad;
+  const auto sites = weight_sites(student);
+  std::vector<NodeId> inputs;
+  for (const auto& site : sites) inputs.push_back(teachers_input(student, teacher, site.layer));
+  const auto moments = activation_moments(teacher.graph, teacher.parameters, inputs);
+  const auto consumers = student.graph.consumers();
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const auto& site = sites[i];
+    const auto& latent = student.parameters.at(site.parameter);
+    const auto error =
+        site.op->forward({latent}, student.parameters).sub(teacher.parameters.at(site.parameter));
+    const auto shift =
+        channel_means(apply_layer(student.graph[site.layer], moments[i].mean, error));
+    const NodeId behind = batch_norm_behind(student.graph, consumers, site.layer);
+    if (behind < 0) {
+      subtract(student, site.layer, "bias", shift);
+      continue;
+    }
+    const auto& node = student.graph[behind];
+    const auto param = [&](const char* role) {
+      return student.parameters.at(node.params.at(role));
+    };
+    const double eps = models::get_if<models::BatchNorm>(node)->eps;
+    subtract(student, behind, "beta",
+             shift.mul(param("gamma")).div(param("variance").add(eps).sqrt()));
+  }
+}
+
+}  // namespace zsq::quant

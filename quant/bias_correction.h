@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the mean error that quantized weights make out of a student's biases (arXiv 1906.04721,
+// section 4.2): with e = quantized weight - teacher's weight, a layer's output is off by e * x, on
+// average by e * E[x]. E[x] is what BatchNorm statistics tell (quant/moments.h); at the border of a
+// map, where padding takes part, it differs from place to place, and the average over the output's
+// places counts. The shift is subtracted from the beta of the BatchNorm behind the layer (times
+// gamma / sqrt(v + eps)), or from the layer's bias, which it gets if it has none.
+#pragma once
+#include "quant/student.h"
+
+namespace zsq::quant {
+
+// `teacher` is the network that the student was made of.
+void correct_bias(Student& student, const models::Model& teacher);
+
+}  // namespace zsq::quant
