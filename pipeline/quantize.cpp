@@ -17,6 +17,7 @@
 #include "pipeline/session.h"
 #include "pipeline/student_layers.h"
 #include "pipeline/version.h"
+#include "quant/ranges.h"
 #include "train/image_bank.h"
 #include "train/trainer.h"
 
@@ -47,10 +48,16 @@ Recipe resolve(const QuantizeOptions& options) {
   return recipe;
 }
 
-std::string weights_in_words(const WeightOptions& w) {
-  return std::string(w.per_channel ? "per_channel" : "per_tensor") +
-         (w.symmetric ? " symmetric " : " asymmetric ") + std::string(enum_name(w.range)) +
-         (w.range_every_step ? " at each forward pass" : " once");
+std::string weights_in_words(const QuantOptions& q) {
+  const WeightOptions& w = q.weights;
+  std::string words = w.per_channel ? "per_channel" : "per_tensor";
+  words += w.symmetric ? " symmetric " : " asymmetric ";
+  words +=
+      std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
+  if (q.equalize) words += ", equalized";
+  if (w.rounding == WeightRounding::squant) words += ", SQuant rounding";
+  if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";
+  return words;
 }
 
 QuantizeReport describe_run(const fs::path& model, const Recipe& recipe,
@@ -64,7 +71,7 @@ QuantizeReport describe_run(const fs::path& model, const Recipe& recipe,
   report.tool_version = version();
   report.source_sha256 = sha256;
   report.target = enum_name(q.target);
-  report.weights = weights_in_words(q.weights);
+  report.weights = weights_in_words(q);
   report.activations = "per_tensor asymmetric " + std::string(enum_name(q.activations.range));
   report.seed = recipe.process.seed;
   report.first_last_bits = q.mode == Mode::paper ? 0 : q.first_last_bits;
@@ -124,7 +131,10 @@ class Job {
 
   QuantizeReport run() {
     quant::Student student = quant::insert_quantizers(teacher_, recipe_.quantize);
-    train(student);
+    const bool trains = recipe_.finetune.iterations > 0 || bank_;
+    const train::TrainReport trained = trains ? train(student) : calibrate(student);
+    report_.layers = describe_layers(student, trained);
+    report_.float_tensors = quant::float_tensors(student);
     export_files(student);
     if (images_) {
       report_.teacher = measure(teacher_.graph, teacher_.parameters, "teacher");
@@ -164,10 +174,26 @@ class Job {
                   static_cast<std::uint64_t>(recipe_.process.seed));
   }
 
-  void train(quant::Student& student) {
-    const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
+  generator::Generator make_generator() const {
+    return {teacher_, recipe_.generate, static_cast<std::uint64_t>(recipe_.process.seed)};
+  }
+
+  // Without training and without a bank. Where the range rule wants images, a generator that has
+  // learnt nothing makes them; agreement on its images would tell nothing.
+  train::TrainReport calibrate(quant::Student& student) const {
+    std::optional<generator::Generator> generator;
+    auto step = generator::Generator::kCalibrationSteps;
+    quant::calibrate(student, [&] {
+      if (!generator) generator.emplace(make_generator());
+      return generator->forward(generator->draw(recipe_.finetune.batch_size, step++));
+    });
+    quant::refresh_weight_grids(student);
+    return {};
+  }
+
+  train::TrainReport train(quant::Student& student) {
     const double budget = recipe_.process.time_budget.seconds;
-    generator::Generator generator(teacher_, recipe_.generate, seed);
+    generator::Generator generator = make_generator();
     const Clock::time_point begin = Clock::now();
     const double loading = seconds_since(start_);  // writing takes about as long as reading did
     const train::TrainReport trained =
@@ -175,7 +201,7 @@ class Job {
                     .student = student,
                     .generator = generator,
                     .options = recipe_.finetune,
-                    .seed = seed,
+                    .seed = static_cast<std::uint64_t>(recipe_.process.seed),
                     .time_budget = budget > 0 ? std::max(1.0, budget - loading) : 0,
                     .checkpoint = output_.checkpoint(),
                     .checkpoint_every = recipe_.process.checkpoint_every,
@@ -186,14 +212,13 @@ class Job {
     earlier_seconds_ = trained.seconds - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
     report_.skipped_steps = trained.skipped;
-    report_.layers = describe_layers(student, trained);
-    report_.float_tensors = quant::float_tensors(student);
     if (recipe_.process.agreement_images > 0) {
       const auto held_out =
           train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images);
       report_.agreement = held_out.agreement;
       report_.divergence = held_out.kl;
     }
+    return trained;
   }
 
   // About what agreement and evaluation will take: each timed on one batch.

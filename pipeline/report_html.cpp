@@ -91,6 +91,7 @@ std::string sizes(const QuantizeReport& r) {
 }
 
 std::string crossings(const QuantizeReport& r) {
+  if (r.iterations == 0) return "";
   double largest = 1e-12;
   for (const LayerResult& layer : r.layers) largest = std::max(largest, layer.crossings);
   std::string content;
@@ -101,7 +102,7 @@ std::string crossings(const QuantizeReport& r) {
     content += bar(y, 400 * layer.crossings / largest, "b", label, format("%.2e", layer.crossings));
     y += 18;
   }
-  return svg(y, content);
+  return "<h2>Crossings: share of a layer's codes that a step changes</h2>\n" + svg(y, content);
 }
 
 std::string layer_table(const QuantizeReport& r) {
@@ -128,8 +129,7 @@ std::string to_html(const QuantizeReport& report) {
          "<h1>" +
          escaped(report.scheme) + " of " +
          escaped(std::filesystem::path(report.model).filename().string()) + "</h1>\n" +
-         summary(report) + "<h2>Parameters</h2>\n" + sizes(report) +
-         "<h2>Crossings: share of a layer's codes that a step changes</h2>\n" + crossings(report) +
+         summary(report) + "<h2>Parameters</h2>\n" + sizes(report) + crossings(report) +
          "<h2>Layers</h2>\n" + layer_table(report) + "</body></html>\n";
 }
 

@@ -115,6 +115,23 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EndToEndAccuracy,
                            return std::string(info.param.scheme) + "_" + info.param.mode;
                          });
 
+// No training, no image.
+TEST(EndToEnd, InstantIsCloseToTheTeacherAtManyBits) {
+  for (const auto& [scheme, loss_allowed] : {std::pair{"W8A8", 1.0}, {"W6A6", 3.0}}) {
+    QuantizeOptions options;
+    options.scheme = Scheme::parse(scheme);
+    options.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1"});
+    options.recipe.data.eval_data = workplace().images();
+    const fs::path output = workplace().folder / (std::string("instant") + scheme);
+    const QuantizeReport report = quantize(workplace().model(), options, output);
+    std::printf("%s instant: student %.1f %%\n", scheme, report.student->top1);
+    EXPECT_EQ(report.iterations, 0);
+    EXPECT_FALSE(report.agreement);
+    EXPECT_GE(report.student->top1, report.teacher->top1 - loss_allowed);
+    EXPECT_NEAR(top1_of(output / "model.onnx"), report.student->top1, 0.5);
+  }
+}
+
 TEST(EndToEnd, OneSeedGivesTheSameBytesMeasuredOrNot) {
   QuantizeOptions options = options_of("W4A4", "deploy", 20);
   const auto files = [&](const char* name) {
