@@ -84,9 +84,13 @@ bool Flags::parse(const Arguments& arguments) {
     std::vector<std::string> known;
     for (const auto& option : visible_.options()) known.push_back("--" + option->long_name());
     const std::string near = nearest_name(error.get_option_name(), known);
-    throw Error(ErrorCode::usage, "unknown flag '" + error.get_option_name() + "'" +
-                                      (near.empty() ? "" : "; did you mean '" + near + "'?") +
-                                      hint);
+    const bool settings = visible_.find_nothrow("set", false) != nullptr;
+    throw Error(ErrorCode::usage,
+                "unknown flag '" + error.get_option_name() + "'" +
+                    (!near.empty() ? "; did you mean '" + near + "'?"
+                     : settings    ? "; recipe settings go by --set section.key=value"
+                                   : "") +
+                    hint);
   } catch (const po::error& error) {
     throw Error(ErrorCode::usage, error.what() + hint);
   }

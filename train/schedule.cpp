@@ -33,10 +33,15 @@ void Pace::rehearsed(double warmup, double finetune) {
   finetune_.rehearsed(finetune);
 }
 
+void Pace::reserve(double seconds) {
+  reserved_ = took_ = expected_ = seconds;
+  pace_ = finetune_.slowdown();
+}
+
 bool Pace::next(double elapsed) {
   left_ = options_.iterations - done_;
   if (budget_ <= 0) return left_ > 0;
-  const double seconds = std::max(0.0, budget_ - elapsed - reserved_ * finetune_.slowdown());
+  const double seconds = std::max(0.0, budget_ - elapsed - reserved());
   // Of n iterations left, n (w - share) / (1 - share) are still warm-up.
   const double w = options_.warmup, cost = finetune_.now();
   const double fits = warming_up()
@@ -49,15 +54,20 @@ bool Pace::next(double elapsed) {
 void Pace::warmup_took(double seconds) {
   warmup_.took(seconds);
   finetune_.scale(warmup_.slowdown());
-  advance();
+  advance(seconds, warmup_.in_rehearsal());
 }
 
 void Pace::finetune_took(double seconds) {
   finetune_.took(seconds);
-  advance();
+  advance(seconds, finetune_.in_rehearsal());
 }
 
-void Pace::advance() {
+void Pace::advance(double seconds, double in_rehearsal) {
+  if (reserved_ > 0) {
+    const double kept = std::exp(-seconds / reserved_);
+    took_ = kept * took_ + seconds;
+    expected_ = kept * expected_ + in_rehearsal * pace_;
+  }
   if (budget_ > 0) share_ += (1 - share_) / static_cast<double>(left_);
   ++done_;
   --left_;

@@ -20,6 +20,7 @@ class IterationTime {
   // As if the last five had taken `factor` times what they took in rehearsal.
   void scale(double factor) { recent_.fill(factor * rehearsed_); }
 
+  double in_rehearsal() const { return rehearsed_; }
   double now() const;
   double slowdown() const { return rehearsed_ > 0 ? now() / rehearsed_ : 1; }
 
@@ -45,8 +46,9 @@ class Pace {
   // With a budget, before all else: seconds of an iteration of either kind.
   void rehearsed(double warmup, double finetune);
   // Sets aside seconds, at today's pace, for what comes besides iterations. The reserve grows where
-  // iterations get slower after this call.
-  void reserve(double seconds) { reserved_ = seconds / finetune_.slowdown(); }
+  // iterations get slower after this call, by what they did over about as long a time: a short
+  // disturbance must not end the run.
+  void reserve(double seconds);
 
   // Plans from `elapsed` seconds after the start; false where no iteration is left.
   bool next(double elapsed);
@@ -59,14 +61,18 @@ class Pace {
   double share() const { return share_; }
 
  private:
-  void advance();
+  double reserved() const { return reserved_ > 0 ? reserved_ * took_ / expected_ : 0; }
+  void advance(double seconds, double in_rehearsal);
 
   TrainOptions options_;
   double budget_;
   std::int64_t done_, left_ = 0;
   double share_;
   IterationTime warmup_, finetune_;
-  double reserved_ = 0;  // seconds at the pace of the rehearsal
+  double reserved_ = 0, pace_ = 1;  // seconds; slowdown when they were set aside
+  // Of the iterations since then, fading with the time constant reserved_: seconds they took, and
+  // would have taken at that pace.
+  double took_ = 0, expected_ = 0;
 };
 
 }  // namespace zsq::train

@@ -157,7 +157,8 @@ class Run {
                 "stopped after " + std::to_string(pace_.done()) + " of " +
                     std::to_string(pace_.total()) + " iterations" +
                     (job_.checkpoint.empty() ? "; nothing was saved"
-                                             : "; resume from '" + job_.checkpoint.string() + "'"));
+                                             : "; the same command with --resume goes on from '" +
+                                                   job_.checkpoint.string() + "'"));
   }
 
   void save_state() {

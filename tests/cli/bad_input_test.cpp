@@ -12,6 +12,7 @@ namespace {
 TEST_F(Cli, WrongWordsExitWith2AndNameTheNearest) {
   expect_error(2, "quantise x", {"'quantise'", "did you mean 'quantize'"});
   expect_error(2, "quantize x -o y --shceme W4A4", {"--shceme", "did you mean '--scheme'"});
+  expect_error(2, "quantize x -o y --iterations 3", {"'--iterations'", "--set section.key=value"});
   expect_error(2, "quantize x -o y --scheme W9A0", {"'W9A0' is not a scheme", "W4A4"});
   expect_error(2, "quantize x --scheme W4A4", {"--output_path"});
   expect_error(2, "quantize", {"MODEL is missing"});
