@@ -91,8 +91,8 @@ class Cases {
     const cuda_kernels::BnClipFakeQuantArgs args{1e-5, 0,  std::numeric_limits<float>::infinity(),
                                                  0,    15, Surrogate::clipped};
     const auto norm = [=](const at::Tensor& step) {
-      return Tensors{
-          cuda_kernels::bn_clip_fake_quant(x, gamma, beta, mean, variance, step, zero_point, args)};
+      return Tensors{cuda_kernels::bn_clip_fake_quant(x, {}, gamma, beta, mean, variance, step,
+                                                      zero_point, args)};
     };
     const auto round = [=](const at::Tensor& step) {
       return Tensors{cuda_kernels::fake_quant(x, step, zero_point, 0, 15, Surrogate::clipped)};

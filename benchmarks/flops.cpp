@@ -47,9 +47,9 @@ Flops count_flops(const models::Graph& graph, const models::ParameterStore& para
   return flops;
 }
 
-Flops count_flops(const generator::Generator& generator) {
+Flops count_flops(const generator::Generator& generator, Precision precision) {
   Flops flops;
-  for (const auto& layer : generator.layer_work()) {
+  for (const auto& layer : generator.layer_work(precision)) {
     const double work = 2 * static_cast<double>(layer.macs);
     flops.forward += work;
     flops.backward += work * (layer.input_learns ? 2 : 1);

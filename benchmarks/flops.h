@@ -17,6 +17,6 @@ struct Flops {
 Flops count_flops(const models::Graph& graph, const models::ParameterStore& parameters,
                   bool image_wants_gradient);
 
-Flops count_flops(const generator::Generator& generator);
+Flops count_flops(const generator::Generator& generator, Precision precision);
 
 }  // namespace zsq::benchmarks

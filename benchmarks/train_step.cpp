@@ -59,7 +59,7 @@ std::array<Work, train::kParts> work_of_parts(const models::Model& teacher,
                                               const quant::Student& student,
                                               const generator::Generator& generator,
                                               Precision precision) {
-  const Flops g = count_flops(generator);
+  const Flops g = count_flops(generator, precision);
   const Flops t = count_flops(teacher.graph, teacher.parameters, /*image_wants_gradient=*/true);
   const Flops s = count_flops(student.graph, student.parameters, /*image_wants_gradient=*/false);
   std::array<Work, train::kParts> work;

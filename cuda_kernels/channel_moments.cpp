@@ -25,6 +25,10 @@ double elements_per_channel(const at::Tensor& x) {
 
 // Mean and biased variance [C] in double.
 std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
+  // The mean of one row of pixels: near enough to the mean for differences to keep their digits.
+  at::Tensor shift = x.dim() == 4 ? x[0].select(1, 0).to(at::kFloat).mean(1) : x[0].to(at::kFloat);
+  shift = shift.contiguous();
+  const float* shift_data = shift.const_data_ptr<float>();
   const at::Tensor sums = at::empty({2, x.size(1)}, x.options().dtype(at::kDouble));
   double* out = sums.mutable_data_ptr<double>();
   with_element_type(x, [&]<class T>(T) {
@@ -33,15 +37,14 @@ std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
       const CudaScope cuda(kOp, x.device());
       const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
       if constexpr (kHasCuda)
-        channel_moment_sums_cuda(in, out, partial.mutable_data_ptr<double>(), activation_layout(x),
-                                 cuda.stream());
+        channel_moment_sums_cuda(in, shift_data, out, partial.mutable_data_ptr<double>(),
+                                 activation_layout(x), cuda.stream());
     } else {
-      channel_moment_sums_cpu(in, out, activation_layout(x));
+      channel_moment_sums_cpu(in, shift_data, out, activation_layout(x));
     }
   });
-  const at::Tensor averages = sums / elements_per_channel(x);
-  const at::Tensor mean = averages[0];
-  return {mean, (averages[1] - mean * mean).clamp_min_(0)};
+  const at::Tensor averages = sums / elements_per_channel(x), distance = averages[0];
+  return {distance + shift, (averages[1] - distance * distance).clamp_min_(0)};
 }
 
 at::Tensor backward_raw(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& a,

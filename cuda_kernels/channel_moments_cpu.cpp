@@ -1,89 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda_kernels/channel_lanes.h"
 #include "cuda_kernels/channel_moments_twins.h"
-#include "cuda_kernels/cpu_channel_sums.h"
 
 namespace zsq::cuda_kernels {
 namespace {
 
 template <class T>
-ZSQ_VECTORIZED void row_sums(const T* __restrict x, std::int64_t n, double* first, double* second) {
-  double sum[kSumLanes] = {}, squares[kSumLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) {
-    for (int j = 0; j < kSumLanes; ++j) {
-      const double v = load(x[i + j]);
-      sum[j] += v;
-      squares[j] += v * v;
-    }
-  }
-  for (; i < n; ++i) {
-    const double v = load(x[i]);
-    sum[0] += v;
-    squares[0] += v * v;
-  }
-  for (int j = 0; j < kSumLanes; ++j) {
-    *first += sum[j];
-    *second += squares[j];
-  }
-}
-
-template <class T>
-ZSQ_VECTORIZED void pixel_sums(const T* __restrict x, std::int64_t pixels, std::int64_t channels,
-                               double* __restrict first, double* __restrict second) {
-  for (std::int64_t p = 0; p < pixels; ++p) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const double v = load(x[p * channels + c]);
-      first[c] += v;
-      second[c] += v * v;
+ZSQ_VECTORIZED void sum_rows(const T* __restrict x, LaneRows<1> rows) {
+  const float* __restrict shift = rows.params[0];
+  float* __restrict first = rows.sums, * __restrict second = rows.sums + rows.stride;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const T* __restrict at = x + rows.offset + row * rows.width;
+    for (std::int64_t j = 0; j < rows.width; ++j) {
+      const float distance = load(at[j]) - shift[j];
+      first[j] += distance;
+      second[j] += distance * distance;
     }
   }
 }
 
 template <class T>
-ZSQ_VECTORIZED void backward_row(const T* __restrict x, T* __restrict dx, std::int64_t n,
-                                 float mean, float a, float b) {
-  for (std::int64_t i = 0; i < n; ++i) store(dx[i], a + b * (load(x[i]) - mean));
-}
-
-template <class T>
-ZSQ_VECTORIZED void backward_pixel(const T* __restrict x, T* __restrict dx, std::int64_t channels,
-                                   const float* __restrict mean, const float* __restrict a,
-                                   const float* __restrict b) {
-  for (std::int64_t c = 0; c < channels; ++c) store(dx[c], a[c] + b[c] * (load(x[c]) - mean[c]));
+ZSQ_VECTORIZED void backward_rows(const T* __restrict x, T* __restrict dx, LaneRows<3> rows) {
+  const float* __restrict mean = rows.params[0], * __restrict a = rows.params[1], * __restrict b = rows.params[2];
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const std::int64_t begin = rows.offset + row * rows.width;
+    for (std::int64_t j = 0; j < rows.width; ++j)
+      store(dx[begin + j], a[j] + b[j] * (load(x[begin + j]) - mean[j]));
+  }
 }
 
 }  // namespace
 
 template <class T>
-void channel_moment_sums_cpu(const T* x, double* sums, ChannelLayout layout) {
-  const std::int64_t channels = layout.channels;
-  channel_sums<2>(
-      layout, sums,
-      [&](std::int64_t offset, std::int64_t n, std::int64_t c, double* own) {
-        row_sums(x + offset, n, own + c, own + channels + c);
-      },
-      [&](std::int64_t offset, std::int64_t count, double* own) {
-        pixel_sums(x + offset, count, channels, own, own + channels);
-      });
+void channel_moment_sums_cpu(const T* x, const float* shift, double* sums, ChannelLayout layout) {
+  for_each_lane<2>(layout, std::array{shift}, sums,
+                   [&](const LaneRows<1>& rows) { sum_rows(x, rows); });
 }
 
 template <class T>
 void channel_moments_backward_cpu(const T* x, const float* mean, const float* a, const float* b,
                                   T* dx, ChannelLayout layout) {
-  for_each_channel_run(
-      layout,
-      [&](std::int64_t offset, std::int64_t n, std::int64_t c) {
-        backward_row(x + offset, dx + offset, n, mean[c], a[c], b[c]);
-      },
-      [&](std::int64_t offset) {
-        backward_pixel(x + offset, dx + offset, layout.channels, mean, a, b);
-      });
+  for_each_lane<0>(layout, std::array{mean, a, b}, nullptr,
+                   [&](const LaneRows<3>& rows) { backward_rows(x, dx, rows); });
 }
 
-template void channel_moment_sums_cpu(const float*, double*, ChannelLayout);
+template void channel_moment_sums_cpu(const float*, const float*, double*, ChannelLayout);
 template void channel_moments_backward_cpu(const float*, const float*, const float*, const float*,
                                            float*, ChannelLayout);
-template void channel_moment_sums_cpu(const Bf16*, double*, ChannelLayout);
+template void channel_moment_sums_cpu(const Bf16*, const float*, double*, ChannelLayout);
 template void channel_moments_backward_cpu(const Bf16*, const float*, const float*, const float*,
                                            Bf16*, ChannelLayout);
 

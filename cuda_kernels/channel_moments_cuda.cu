@@ -8,10 +8,11 @@ namespace {
 template <class T>
 struct Moments {
   const T* x;
-  __device__ void operator()(std::int64_t i, std::int64_t, double* sums) const {
-    const double v = load(x[i]);
-    sums[0] += v;
-    sums[1] += v * v;
+  const float* shift;
+  __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
+    const float distance = load(x[i]) - shift[c];
+    sums[0] += distance;
+    sums[1] += distance * distance;
   }
 };
 
@@ -27,9 +28,9 @@ struct Backward {
 }  // namespace
 
 template <class T>
-void channel_moment_sums_cuda(const T* x, double* sums, double* partial, ChannelLayout layout,
-                              cudaStream_t stream) {
-  launch_channel_sums<2>("channel_moments", layout, sums, partial, Moments<T>{x}, stream);
+void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,
+                              ChannelLayout layout, cudaStream_t stream) {
+  launch_channel_sums<2>("channel_moments", layout, sums, partial, Moments<T>{x, shift}, stream);
 }
 
 template <class T>
@@ -40,10 +41,12 @@ void channel_moments_backward_cuda(const T* x, const float* mean, const float* a
              Backward{mean, a, b, {n, layout.channels, layout.inner}}, stream);
 }
 
-template void channel_moment_sums_cuda(const float*, double*, double*, ChannelLayout, cudaStream_t);
+template void channel_moment_sums_cuda(const float*, const float*, double*, double*, ChannelLayout,
+                                       cudaStream_t);
 template void channel_moments_backward_cuda(const float*, const float*, const float*, const float*,
                                             float*, ChannelLayout, cudaStream_t);
-template void channel_moment_sums_cuda(const Bf16*, double*, double*, ChannelLayout, cudaStream_t);
+template void channel_moment_sums_cuda(const Bf16*, const float*, double*, double*, ChannelLayout,
+                                       cudaStream_t);
 template void channel_moments_backward_cuda(const Bf16*, const float*, const float*, const float*,
                                             Bf16*, ChannelLayout, cudaStream_t);
 

@@ -8,14 +8,14 @@
 
 namespace zsq::cuda_kernels {
 
-// sums [2, C]: per channel the sums over x and x^2, in double: the squares are exact, so the
-// variance that follows from them keeps its digits for means up to 10^4 deviations from zero.
+// sums [2, C]: per channel the sums over (x - shift) and (x - shift)^2. With a shift [C] near
+// the mean the variance that follows keeps its digits, wherever the mean is.
 template <class T>
-void channel_moment_sums_cpu(const T* x, double* sums, ChannelLayout layout);
+void channel_moment_sums_cpu(const T* x, const float* shift, double* sums, ChannelLayout layout);
 // `partial` is scratch for channel_sums_scratch(channels) doubles.
 template <class T>
-void channel_moment_sums_cuda(const T* x, double* sums, double* partial, ChannelLayout layout,
-                              cudaStream_t stream);
+void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,
+                              ChannelLayout layout, cudaStream_t stream);
 
 // dx = a_c + b_c (x - mean_c)
 template <class T>

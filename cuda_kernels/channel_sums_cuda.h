@@ -4,11 +4,11 @@
 
 namespace zsq::cuda_kernels {
 
-// Each channel's sums, two at most, are computed in this many fixed parts, which are then added in
-// order.
+// Each channel's sums, three at most, are computed in this many fixed parts, which are then added
+// in order.
 constexpr int kChannelSumParts = 64;
 constexpr std::int64_t channel_sums_scratch(std::int64_t channels) {
-  return kChannelSumParts * 2 * channels;
+  return kChannelSumParts * 3 * channels;
 }
 
 }  // namespace zsq::cuda_kernels

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cuda_kernels/channel_layout.h"
-
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
 #define ZSQ_VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default"), noinline))
 #else
@@ -30,23 +28,6 @@ void for_each_run(std::int64_t n, std::int64_t channels, std::int64_t inner, con
       f(row % channels, begin, stop);
       begin = stop;
     }
-  });
-}
-
-// In parallel over a tensor of either memory format: row(offset, n, channel) for runs of one
-// channel (inner > 1), or pixel(offset) for each pixel of C elements (inner == 1).
-template <class Row, class Pixel>
-void for_each_channel_run(ChannelLayout layout, const Row& row, const Pixel& pixel) {
-  const auto [outer, channels, inner] = layout;
-  if (inner > 1) {
-    for_each_run(
-        outer * channels * inner, channels, inner,
-        [&](std::int64_t c, std::int64_t begin, std::int64_t end) { row(begin, end - begin, c); });
-    return;
-  }
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / channels);
-  at::parallel_for(0, outer, grain, [&, c = channels](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin; p < end; ++p) pixel(p * c);
   });
 }
 

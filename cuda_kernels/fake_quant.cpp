@@ -25,9 +25,8 @@ at::Tensor scale_gradient_raw(const at::Tensor& x, const at::Tensor& dy, const G
   const bool per_channel = grid.scale.numel() > 1;
   const ChannelLayout layout = per_channel ? grid.layout : ChannelLayout{x.numel(), 1, 1};
   const GridView view = grid_view(grid, range);
-  return scale_gradient(
-      x, dy, {layout, nullptr, nullptr, 0, 0, view.scale, view.zero_point, per_channel, range},
-      grid.scale.sizes());
+  return scale_gradient(x, dy, {layout, view.scale, view.zero_point, per_channel, range},
+                        grid.scale.sizes());
 }
 
 struct FakeQuant : torch::autograd::Function<FakeQuant> {

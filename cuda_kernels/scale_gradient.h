@@ -3,7 +3,8 @@
 // y = fake_quant(v; scale) and the rounding held fixed,
 //   dL/dscale = sum of dL/dy * { q - zero_point - v / scale   where the code q was not clamped
 //                              { qmin - zero_point, qmax - zero_point   below, above
-// What fake_quant and bn_clip_fake_quant send to `scale` where it requires a gradient.
+// What fake_quant sends to `scale` where it requires a gradient; bn_clip_fake_quant sends the same
+// within its backward pass.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -10,10 +10,8 @@ struct Slopes {
   const T *x, *dy;
   ScaleGradientView view;
   __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
-    const SlopeGrid grid = slope_grid(view, c);
-    const float value = load(x[i]);
-    sums[0] += load(dy[i]) * (view.gain ? slope_of(value, view.gain[c], view.offset[c], grid)
-                                        : slope_of(value, grid));
+    const std::int64_t g = view.per_channel ? c : 0;
+    sums[0] += load(dy[i]) * scale_slope(load(x[i]), view.scale[g], view.zero_point[g], view.range);
   }
 };
 

@@ -7,20 +7,21 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "generator/layers.h"
+#include "cuda_kernels/bn_leaky_relu.h"
+#include "cuda_kernels/upsampled_conv.h"
 
 namespace zsq::generator {
 namespace {
@@ -124,9 +125,8 @@ at::Tensor Generator::latent(const Draw& draw) const {
   return options_.disentangle ? at::linear(mixed, store_.at("map.weight")) : mixed;
 }
 
-at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
-                                const Draw& draw) const {
-  const double eps = name == "norm0" ? 1e-5 : options_.hidden_bn_eps;
+at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name, const Draw& draw,
+                                double eps, double slope) const {
   auto gamma = store_.at(name + ".gamma"), beta = store_.at(name + ".beta");
   if (conditional_) {  // the weights of an image's labels, spread over all classes, are its targets
     auto weights = draw.targets;
@@ -137,27 +137,29 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
     gamma = weights.matmul(gamma);
     beta = weights.matmul(beta);
   }
-  return batch_norm(x, gamma, beta, eps);
+  return cuda_kernels::bn_leaky_relu(x, gamma, beta, eps, slope);
 }
 
 at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
-  constexpr double kSlope = 0.2, kOutputEps = 1e-5;
+  constexpr double kSlope = 0.2, kNoSlope = 1, kEps = 1e-5;
   const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   // Position-major, so that the map is channels_last without a copy.
   auto x = at::linear(latent(draw).to(work), weight("project.weight"), weight("project.bias"))
                .view({-1, side_, side_, kWide})
                .permute({0, 3, 1, 2});
-  x = normalise(x, "norm0", draw).to(work);
-  x = upsampled_conv(x, weight("conv1.weight"));
-  x = at::leaky_relu(normalise(x, "norm1", draw), kSlope).to(work);
-  x = upsampled_conv(x, weight("conv2.weight"));
-  x = at::leaky_relu(normalise(x, "norm2", draw), kSlope).to(work);
+  x = normalise(x, "norm0", draw, kEps, kNoSlope);
+  x = cuda_kernels::upsampled_conv(x, store_.at("conv1.weight"));
+  x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope);
+  x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
+  x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope);
   x = at::conv2d(x, weight("conv3.weight"), weight("conv3.bias"), 1, 1);
-  return batch_norm(at::tanh(x.to(at::kFloat)), {}, {}, kOutputEps);
+  x = at::tanh(x.to(at::kFloat));
+  const auto ones = at::ones({x.size(1)}, x.options());
+  return cuda_kernels::bn_leaky_relu(x, ones, at::zeros_like(ones), kEps, kNoSlope);
 }
 
-std::vector<Generator::LayerWork> Generator::layer_work() const {
+std::vector<Generator::LayerWork> Generator::layer_work(Precision precision) const {
   const auto small = side_ * side_;  // pixels of the smallest map
   const auto numel = [&](const char* name) { return store_.at(name).numel(); };
   std::vector<LayerWork> work;
@@ -167,9 +169,11 @@ std::vector<Generator::LayerWork> Generator::layer_work() const {
     input_learns = true;
   }
   work.push_back({numel("project.weight"), input_learns});
-  // upsampled_conv makes 16 weights of the 9 and uses each once per pixel of its input.
-  work.push_back({numel("conv1.weight") / 9 * 16 * small, true});
-  work.push_back({numel("conv2.weight") / 9 * 16 * 4 * small, true});
+  const auto products = cuda_kernels::upsampled_conv_products(
+      store_.at("conv1.weight").device().type(),
+      precision == Precision::bf16 ? at::kBFloat16 : at::kFloat);
+  work.push_back({numel("conv1.weight") / 9 * products * small, true});
+  work.push_back({numel("conv2.weight") / 9 * products * 4 * small, true});
   work.push_back({numel("conv3.weight") * 16 * small, true});
   return work;
 }

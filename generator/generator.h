@@ -54,11 +54,13 @@ class Generator {
     std::int64_t macs;
     bool input_learns;  // so that a gradient has to pass
   };
-  std::vector<LayerWork> layer_work() const;
+  std::vector<LayerWork> layer_work(Precision precision) const;
 
  private:
   at::Tensor latent(const Draw& draw) const;
-  at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw) const;
+  // BatchNorm `name` in training, then leaky ReLU.
+  at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw, double eps,
+                       double slope) const;
 
   GeneratorOptions options_;
   std::uint64_t seed_;

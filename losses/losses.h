@@ -19,13 +19,15 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                      double hardness);
 
-// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l,
-// variance_l) ] with batch moments (biased) of the tensors at the inputs of the BatchNorm layers,
-// [N, C_l, H, W].
-struct RunningMoments {
-  at::Tensor mean, variance;  // [C_l]
+// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mean_l, running mean_l) +
+// MSE(variance_l, running variance_l) ], batch moments (biased) at the inputs of the L BatchNorm
+// layers.
+struct Moments {
+  at::Tensor mean, variance;  // [C_l] f32
 };
-at::Tensor batch_norm_statistics(const std::vector<at::Tensor>& inputs,
-                                 const std::vector<RunningMoments>& running);
+at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
+                                 const std::vector<Moments>& running);
+// Of tensors [N, C_l, H, W].
+std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs);
 
 }  // namespace zsq::losses

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/add.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/clamp.h>
 
 #include "cuda_kernels/bn_clip_fake_quant.h"
+#include "models/batch_norm_chain.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -30,15 +32,18 @@ class BnClipFakeQuant : public models::CustomOp {
     const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
     const at::Tensor x = inputs[0], gamma = param("gamma"), beta = param("beta"),
                      mean = param("mean"), variance = param("variance");
-    // The kernel is for images and needs a scale.
-    if (x.dim() != 4 || !parameters.contains(quantizer_->scale_name())) {
-      const auto y = at::batch_norm(x, gamma, beta, mean, variance, /*training=*/false,
-                                    /*momentum=*/0.0, eps_, /*cudnn_enabled=*/true);
+    const auto residual = inputs.size() > 1 ? std::optional(inputs[1]) : std::nullopt;
+    // The kernel is for images, adds without broadcasting, and needs a scale.
+    if (x.dim() != 4 || (residual && residual->sizes() != x.sizes()) ||
+        !parameters.contains(quantizer_->scale_name())) {
+      auto y = at::batch_norm(x, gamma, beta, mean, variance, /*training=*/false,
+                              /*momentum=*/0.0, eps_, /*cudnn_enabled=*/true);
+      if (residual) y = at::add(y, *residual);
       return quantizer_->forward({at::clamp(y, clip_.lo, clip_.hi)}, parameters);
     }
     const auto& spec = quantizer_->spec();
     return cuda_kernels::bn_clip_fake_quant(
-        x, gamma, beta, mean, variance, parameters.at(quantizer_->scale_name()),
+        x, residual, gamma, beta, mean, variance, parameters.at(quantizer_->scale_name()),
         parameters.at(quantizer_->zero_point_name()),
         {eps_, clip_.lo, clip_.hi, spec.qmin, spec.qmax, spec.surrogate});
   }
@@ -51,22 +56,13 @@ class BnClipFakeQuant : public models::CustomOp {
   const ActivationQuantizer* quantizer_;
 };
 
-// What stands before a quantizer and is read by nothing else; -1: nothing of the kind.
-struct Chain {
-  NodeId batch_norm = -1, clip = -1;
-};
-
-Chain chain_before(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers,
-                   NodeId quantizer) {
-  const auto alone = [&](NodeId id) { return consumers[id].size() == 1 && id != graph.output; };
-  Chain chain;
-  NodeId id = graph[quantizer].inputs[0];
-  if (models::is<models::Clip>(graph[id]) && alone(id)) {
-    chain.clip = id;
-    id = graph[id].inputs[0];
-  }
-  if (models::is<models::BatchNorm>(graph[id]) && alone(id)) chain.batch_norm = id;
-  return chain;
+// What stands before a quantizer and is read by nothing else.
+models::BatchNormChain chain_before(const Graph& graph,
+                                    const std::vector<std::vector<NodeId>>& consumers,
+                                    NodeId quantizer) {
+  const NodeId last = graph[quantizer].inputs[0];
+  if (consumers[last].size() > 1 || last == graph.output) return {};
+  return models::batch_norm_chain(graph, consumers, last);
 }
 
 // The same grid again behind an operator that hands values on: nothing changes. Only a Pad can
@@ -83,13 +79,13 @@ bool repeats(const Graph& graph, NodeId quantizer) {
 
 Graph fuse_activations(const Graph& student) {
   const auto consumers = student.consumers();
-  std::vector<Chain> chains(student.nodes.size());
+  std::vector<models::BatchNormChain> chains(student.nodes.size());
   std::vector<bool> merged(student.nodes.size());
   for (NodeId id : activation_sites(student)) {
     chains[id] = chain_before(student, consumers, id);
     if (chains[id].batch_norm < 0) continue;
-    merged[chains[id].batch_norm] = true;
-    if (chains[id].clip >= 0) merged[chains[id].clip] = true;
+    for (NodeId part : {chains[id].batch_norm, chains[id].add, chains[id].clip})
+      if (part >= 0) merged[part] = true;
   }
   Graph fused;
   fused.input_shape = student.input_shape;
@@ -97,7 +93,7 @@ Graph fuse_activations(const Graph& student) {
   for (std::size_t i = 0; i < student.nodes.size(); ++i) {
     if (merged[i]) continue;
     Node node = student.nodes[i];
-    const Chain chain = chains[i];
+    const auto chain = chains[i];
     if (chain.batch_norm >= 0) {
       constexpr float kInfinity = std::numeric_limits<float>::infinity();
       const auto clip = chain.clip < 0 ? models::Clip{-kInfinity, kInfinity}
@@ -105,6 +101,7 @@ Graph fuse_activations(const Graph& student) {
       node.op = models::Custom{std::make_shared<BnClipFakeQuant>(
           student[chain.batch_norm], clip, models::get_if<models::Custom>(node)->op)};
       node.inputs = student[chain.batch_norm].inputs;
+      if (chain.add >= 0) node.inputs.push_back(chain.residual);
     }
     for (NodeId& input : node.inputs) input = ids[input];
     if (activation_quantizer(student.nodes[i]) && repeats(student, static_cast<NodeId>(i))) {

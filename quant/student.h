@@ -75,9 +75,10 @@ struct Student {
 // placed.
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options);
 
-// The same function, faster: BatchNorm -> [Clip ->] ActivationQuantizer chains without another
-// consumer become one Custom node ("bn_clip_fake_quant") with the quantizer's name, and quantizers
-// that repeat the grid before them go. For execution only; parameters stay where they are.
+// The same function, faster: BatchNorm -> [Add ->] [Clip ->] ActivationQuantizer chains without
+// another consumer become one Custom node ("bn_clip_fake_quant") with the quantizer's name, and
+// quantizers that repeat the grid before them go. For execution only; parameters stay where they
+// are.
 models::Graph fuse_activations(const models::Graph& student);
 
 // A weight quantizer, the Parameter it acts on and the layer it feeds.

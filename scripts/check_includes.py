@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "models": ["core", "formats"],
     "losses": ["core", "cuda_kernels"],
     "quant": ["core", "cuda_kernels", "models"],
-    "generator": ["core", "models"],
+    "generator": ["core", "cuda_kernels", "models"],
     "eval": ["core", "formats", "models"],
     "train": ["core", "formats", "models", "quant", "generator", "losses", "cuda_kernels"],
     "exporters": ["core", "formats", "models", "quant"],

@@ -71,7 +71,7 @@ class Maker {
     models::Taps taps{models::batch_norm_inputs(graph), {}};
     const auto logits = models::execute(graph, job_.teacher.parameters, images, &taps);
     return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness),
-            losses::batch_norm_statistics(taps.values, running_)};
+            losses::batch_norm_statistics(losses::batch_moments(taps.values), running_)};
   }
 
   void hold_to_range(const at::Tensor& images) const {
@@ -150,7 +150,7 @@ class Maker {
   const ImageJob& job_;
   const ImageOptions& options_;
   Observer& observer_;
-  std::vector<losses::RunningMoments> running_;
+  std::vector<losses::Moments> running_;
   at::Device device_;
   std::int64_t batches_;
   ImageReport report_;

@@ -12,8 +12,8 @@
 
 namespace zsq::train {
 
-std::vector<losses::RunningMoments> running_moments(const models::Model& teacher) {
-  std::vector<losses::RunningMoments> running;
+std::vector<losses::Moments> running_moments(const models::Model& teacher) {
+  std::vector<losses::Moments> running;
   for (const auto& node : teacher.graph.nodes) {
     if (!models::is<models::BatchNorm>(node)) continue;
     running.push_back({teacher.parameters.at(node.params.at("mean")),

@@ -47,12 +47,10 @@ Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   // The gradient of the images ends the teacher's share of the one backward pass.
   if (part_done_)
     images.register_hook([this](const at::TensorBase&) { done(Part::teacher_backward); });
-  models::Taps taps{batch_norm_inputs_, {}};
-  const auto logits =
-      models::execute(teacher_.graph, teacher_.parameters, images, &taps, options_.precision);
-  const auto loss = losses::soft_cross_entropy(logits, draw.targets)
-                        .add(losses::batch_norm_statistics(taps.values, running_),
-                             generator_.options().bns_weight);
+  const auto [logits, moments] = teacher_pass_(images, nullptr, options_.precision);
+  const auto loss =
+      losses::soft_cross_entropy(logits, draw.targets)
+          .add(losses::batch_norm_statistics(moments, running_), generator_.options().bns_weight);
   const double value = loss.item<double>();
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
@@ -114,7 +112,7 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
       generator_(generator),
       options_(options),
       student_graph_(quant::fuse_activations(student.graph)),
-      batch_norm_inputs_(models::batch_norm_inputs(teacher.graph)),
+      teacher_pass_(teacher),
       running_(running_moments(teacher)),
       adam_(trainable(generator.parameters()), generator.options().beta1,
             generator.options().beta2),

@@ -7,6 +7,7 @@
 #include "losses/losses.h"
 #include "train/optimizers.h"
 #include "train/scale_steps.h"
+#include "train/teacher_pass.h"
 #include "train/trainer.h"
 #include "train/weight_steps.h"
 
@@ -87,8 +88,8 @@ class Step {
   generator::Generator& generator_;
   TrainOptions options_;
   models::Graph student_graph_;  // fused, for execution
-  std::vector<models::NodeId> batch_norm_inputs_;
-  std::vector<losses::RunningMoments> running_;
+  TeacherPass teacher_pass_;
+  std::vector<losses::Moments> running_;
   Adam adam_;
   Nesterov affine_;
   WeightSteps weights_;

@@ -37,12 +37,12 @@ TEST(Flops, BehindTheFirstLayerThatLearnsGradientsPass) {
 
 TEST(Flops, OfTheGenerator) {
   const auto teacher = small_network();
-  const auto flops = count_flops(generator::Generator(teacher, {}, 1));
+  const auto flops = count_flops(generator::Generator(teacher, {}, 1), Precision::fp32);
   EXPECT_EQ(flops.forward, 2 * kGenerator);
   EXPECT_EQ(flops.backward, 4 * kGenerator);
   GeneratorOptions frozen;
   frozen.train_embeddings = false;
-  EXPECT_EQ(count_flops(generator::Generator(teacher, frozen, 1)).backward,
+  EXPECT_EQ(count_flops(generator::Generator(teacher, frozen, 1), Precision::fp32).backward,
             4 * kGenerator - 2 * kGeneratorMap);
 }
 

@@ -11,11 +11,11 @@ namespace zsq::benchmarks {
 
 constexpr double kConv1 = 27648, kConv2 = 18432, kFc = 64;
 // Its generator: map 8 * 64 = 512, project 64 * 4 * 4 * 128 = 131,072,
-//   conv1 4 * 4 pixels * 16 weights * 128 * 128 = 4,194,304,
-//   conv2 8 * 8 pixels * 16 weights * 128 * 64 = 8,388,608,
+//   conv1 4 * 4 pixels * 9 weights * 128 * 128 = 2,359,296,
+//   conv2 8 * 8 pixels * 9 weights * 128 * 64 = 4,718,592,
 //   conv3 16 * 16 pixels * 9 weights * 64 * 3 = 442,368.
 constexpr double kGeneratorMap = 512;
-constexpr double kGenerator = kGeneratorMap + 131072 + 4194304 + 8388608 + 442368;
+constexpr double kGenerator = kGeneratorMap + 131072 + 2359296 + 4718592 + 442368;
 
 inline models::Model small_network() {
   const formats::NamedArrays random;

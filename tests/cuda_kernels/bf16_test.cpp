@@ -54,8 +54,8 @@ TEST(Bf16, BnClipFakeQuant) {
                      dy = narrow(random(x.sizes()));
     std::vector<at::Tensor> y, dx, dgamma;
     for (const at::Tensor& input : {leaf(x), leaf(wide(x))}) {
-      y.push_back(bn_clip_fake_quant(input, gamma, beta, mean, variance, at::scalar_tensor(0.3f),
-                                     at::scalar_tensor(0.0f), args));
+      y.push_back(bn_clip_fake_quant(input, {}, gamma, beta, mean, variance,
+                                     at::scalar_tensor(0.3f), at::scalar_tensor(0.0f), args));
       gamma.mutable_grad() = at::Tensor();
       dx.push_back(gradient(y.back(), input, dy.to(input.scalar_type())));
       dgamma.push_back(gamma.grad());

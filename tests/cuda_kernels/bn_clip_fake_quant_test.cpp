@@ -12,12 +12,13 @@ using namespace zsq::test;
 struct Case {
   at::Tensor x, gamma, beta, mean, variance, scale, zero_point;
   BnClipFakeQuantArgs args;
+  std::optional<at::Tensor> residual = std::nullopt;
 
   at::Tensor run() const {
-    return bn_clip_fake_quant(x, gamma, beta, mean, variance, scale, zero_point, args);
+    return bn_clip_fake_quant(x, residual, gamma, beta, mean, variance, scale, zero_point, args);
   }
   at::Tensor clip_truth() const {
-    return reference::bn_clip(x, gamma, beta, mean, variance, args.eps, args.lo, args.hi);
+    return reference::bn_clip(x, gamma, beta, mean, variance, args.eps, args.lo, args.hi, residual);
   }
   at::Tensor truth() const {
     return reference::fake_quant(clip_truth(), scale, zero_point, args.qmin, args.qmax);
@@ -41,7 +42,7 @@ TEST(BnClipFakeQuant, HandWorkedExample) {
   const at::Tensor one = at::ones({1});
   const at::Tensor x = values({1, 2.6f, 3.25f, 5, 20}).reshape({1, 1, 1, 5});
   BnClipFakeQuantArgs args{.eps = 0, .lo = 0, .hi = 6, .qmin = 0, .qmax = 7};
-  const at::Tensor y = bn_clip_fake_quant(x, 2 * one, one, 3 * one, 4 * one,
+  const at::Tensor y = bn_clip_fake_quant(x, {}, 2 * one, one, 3 * one, 4 * one,
                                           at::scalar_tensor(0.5f), at::scalar_tensor(0.0f), args);
   EXPECT_TRUE(same_bits(y.flatten(), values({0, 0.5f, 1, 3, 3.5f})));  // 1.25 / 0.5 ties to 2
 }
@@ -50,10 +51,13 @@ TEST(BnClipFakeQuant, MatchesTruthInBothMemoryFormats) {
   for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     for (const auto& shape : std::vector<std::vector<std::int64_t>>{
              {2, 3, 5, 7}, {1, 1, 1, 1}, {3, 40, 1, 1}, {2, 17, 33, 31}, {4, 512, 7, 7}}) {
-      const Case c = make_case(shape, format);
-      const at::Tensor y = c.run();
-      EXPECT_EQ(y.strides(), c.x.strides());
-      EXPECT_TRUE(same_bits(y, c.truth())) << c.x.sizes();
+      Case c = make_case(shape, format);
+      for (const bool residual : {false, true}) {
+        if (residual) c.residual = random(shape);
+        const at::Tensor y = c.run();
+        EXPECT_EQ(y.strides(), c.x.strides());
+        EXPECT_TRUE(same_bits(y, c.truth())) << c.x.sizes();
+      }
     }
   }
 }
@@ -82,12 +86,13 @@ TEST(BnClipFakeQuant, GradientsMatchTheStatedSurrogate) {
       Case c = make_case({3, 20, 11, 13}, format);
       c.args.surrogate = surrogate;
       c.scale.fill_(0.3);  // codes 0..15 end at 4.5, below the clip at 6
+      c.residual = leaf(random(c.x.sizes()));
       const at::Tensor dy = random(c.x.sizes());
       const at::Tensor truth = reference::straight_through(c.clip_truth(), c.scale, c.zero_point, 0,
                                                            15, surrogate == Surrogate::clipped);
       std::vector<at::Tensor> expected;
       truth.backward(dy);
-      for (const at::Tensor& t : {c.x, c.gamma, c.beta}) {
+      for (const at::Tensor& t : {c.x, c.gamma, c.beta, *c.residual}) {
         expected.push_back(t.grad());
         t.mutable_grad() = at::Tensor();
       }
@@ -96,6 +101,7 @@ TEST(BnClipFakeQuant, GradientsMatchTheStatedSurrogate) {
       EXPECT_EQ(c.x.grad().strides(), c.x.strides());
       EXPECT_TRUE(at::allclose(c.gamma.grad(), expected[1], 1e-4, 1e-3));
       EXPECT_TRUE(at::allclose(c.beta.grad(), expected[2], 1e-4, 1e-3));
+      EXPECT_TRUE(same_bits(at::abs(c.residual->grad()), at::abs(expected[3])));
     }
   }
 }
@@ -127,7 +133,7 @@ TEST(BnClipFakeQuant, GradientStopsAtTheClip) {
   const at::Tensor one = at::ones({1}), zero = at::zeros({1});
   const at::Tensor x = leaf(values({-1, 0, 1, 5.9f, 6, 7, kNan}).reshape({1, 1, 1, 7}));
   BnClipFakeQuantArgs args{.eps = 0, .lo = 0, .hi = 6, .qmin = 0, .qmax = 15};
-  const at::Tensor y = bn_clip_fake_quant(x, one, zero, zero, one, at::scalar_tensor(0.4f),
+  const at::Tensor y = bn_clip_fake_quant(x, {}, one, zero, zero, one, at::scalar_tensor(0.4f),
                                           at::scalar_tensor(0.0f), args);
   EXPECT_TRUE(std::isnan(y.flatten()[6].item<float>()));
   const at::Tensor dx = gradient(y, x, at::ones_like(x)).flatten();

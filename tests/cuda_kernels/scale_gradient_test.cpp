@@ -56,7 +56,7 @@ TEST(ScaleGradient, MatchesAutogradBehindBatchNormAndClip) {
     const BnClipFakeQuantArgs args{.lo = 0, .hi = 6, .qmin = 0, .qmax = 15};
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       const at::Tensor y =
-          bn_clip_fake_quant(x.to(type), leaf(gamma), beta, mean, variance, scale, zero, args);
+          bn_clip_fake_quant(x.to(type), {}, leaf(gamma), beta, mean, variance, scale, zero, args);
       EXPECT_TRUE(at::allclose(gradient(y, scale, dy.to(type)), expected,
                                type == at::kFloat ? 1e-4 : 0.1, type == at::kFloat ? 1e-3 : 5.0));
     }

@@ -117,7 +117,7 @@ TEST_F(Twins, BnClipFakeQuant) {
         const auto to = [&](const at::Tensor& t) { return leaf(t.to(device)); };
         const at::Tensor input = to(x), g = to(gamma), b = to(beta);
         y.push_back(
-            bn_clip_fake_quant(input, g, b, to(mean), to(variance), to(scale), to(zero), args));
+            bn_clip_fake_quant(input, {}, g, b, to(mean), to(variance), to(scale), to(zero), args));
         y.back().backward(dy.to(device));
         dx.push_back(input.grad().cpu());
         dgamma.push_back(g.grad().cpu());
@@ -152,7 +152,7 @@ TEST_F(Twins, HalfPrecision) {
     const auto op = [](const auto& t) {
       const BnClipFakeQuantArgs args{.lo = 0, .hi = 6, .qmin = 0, .qmax = 15};
       const at::Tensor input = leaf(t[0]), c = t[3];
-      const at::Tensor y = bn_clip_fake_quant(input, c, c, c, c, t[1], t[2], args);
+      const at::Tensor y = bn_clip_fake_quant(input, {}, c, c, c, c, t[1], t[2], args);
       const at::Tensor dx = gradient(y, input, t[0]);
       return at::stack({fake_quant(input, t[1], t[2], 0, 15, Surrogate::clipped), y, dx})
           .to(at::kFloat);

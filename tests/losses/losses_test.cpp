@@ -72,7 +72,7 @@ TEST(HardSampleCrossEntropy, GradientIsTheSlope) {
 
 struct Layers {
   std::vector<at::Tensor> inputs;
-  std::vector<RunningMoments> running;
+  std::vector<Moments> running;
 };
 
 Layers two_layers() {
@@ -92,26 +92,27 @@ TEST(BatchNormStatistics, IsTheMeanOverLayersOfBothErrors) {
                     .item<double>() /
                 2;
   }
-  EXPECT_NEAR(batch_norm_statistics(inputs, running).item<double>(), expected, 1e-5 * expected);
+  EXPECT_NEAR(batch_norm_statistics(batch_moments(inputs), running).item<double>(), expected,
+              1e-5 * expected);
 }
 
 TEST(BatchNormStatistics, IsZeroWhereTheMomentsAgree) {
   const auto x = at::randn({8, 3, 4, 4});
   const auto rows = x.transpose(0, 1).flatten(1);
-  const RunningMoments same{rows.mean(1), rows.var(1, /*unbiased=*/false)};
-  EXPECT_NEAR(batch_norm_statistics({x}, {same}).item<double>(), 0, 1e-10);
+  const Moments same{rows.mean(1), rows.var(1, /*unbiased=*/false)};
+  EXPECT_NEAR(batch_norm_statistics(batch_moments({x}), {same}).item<double>(), 0, 1e-10);
 }
 
 TEST(BatchNormStatistics, GradientIsTheSlope) {
   const auto [inputs, running] = two_layers();
   expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
-    return batch_norm_statistics({x, in[1]}, run);
+    return batch_norm_statistics(batch_moments({x, in[1]}), run);
   });
 }
 
 TEST(BatchNormStatistics, RefusesUnpairedLayers) {
   const auto [inputs, running] = two_layers();
-  EXPECT_THROW(batch_norm_statistics(inputs, {running[0]}), Error);
+  EXPECT_THROW(batch_norm_statistics(batch_moments(inputs), {running[0]}), Error);
   EXPECT_THROW(batch_norm_statistics({}, {}), Error);
 }
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// bn_act_twins.h over tensors: checks, and the choice of the twin.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <optional>
+
+#include "cuda_kernels/bn_act_twins.h"
+#include "cuda_kernels/channel_sums_cuda.h"
+#include "cuda_kernels/checks.h"
+#include "cuda_kernels/cuda_scope.h"
+
+namespace zsq::cuda_kernels {
+
+// gain = gamma / sqrt(variance + eps), offset = beta - mean * gain; [C] f32.
+struct FoldedBatchNorm {
+  at::Tensor gain, offset, deviation;
+};
+FoldedBatchNorm fold_batch_norm(const at::Tensor& gamma, const at::Tensor& beta,
+                                const at::Tensor& mean, const at::Tensor& variance, double eps);
+
+// x [N, C, H, W], a residual of its shape where there is one, four [C] tensors, eps >= 0, lo < hi.
+void check_batch_norm(const char* op, const at::Tensor& x,
+                      const std::optional<at::Tensor>& residual, const at::Tensor& gamma,
+                      const at::Tensor& beta, const at::Tensor& mean, const at::Tensor& variance,
+                      double eps, float lo, float hi);
+
+// What one pass reads and writes. Tensors are like x in order and type, channels [C] f32; those
+// that the pass does not need stay undefined.
+struct BnActPass {
+  const char* op;
+  at::Tensor x, residual{}, dy{}, y{}, dx{}, dresidual{};
+  at::Tensor gain{}, offset{}, mean{}, a{}, b{};
+
+  template <class T>
+  BnActTensors<T> tensors() const {
+    const auto in = [](const at::Tensor& t) { return t.defined() ? elements<T>(t) : nullptr; };
+    const auto out = [](const at::Tensor& t) {
+      return t.defined() ? mutable_elements<T>(t) : nullptr;
+    };
+    return {activation_layout(x), in(x), in(residual), in(dy), out(y), out(dx), out(dresidual)};
+  }
+  BnActChannels channels() const {
+    const auto in = [](const at::Tensor& t) { return t.defined() ? elements<float>(t) : nullptr; };
+    return {in(gain), in(offset), in(mean), in(a), in(b)};
+  }
+  // cpu(tensors, channels) or cuda(tensors, channels, scratch); nothing where x is empty.
+  template <class Cpu, class Cuda>
+  void run(const Cpu& cpu, const Cuda& cuda) const {
+    if (x.numel() == 0) return;
+    with_element_type(x, [&]<class T>(T) {
+      if (!x.is_cuda()) return cpu(tensors<T>(), channels());
+      const CudaScope scope(op, x.device());
+      const at::Tensor partial =
+          at::empty({channel_sums_scratch(x.size(1))}, x.options().dtype(at::kDouble));
+      if constexpr (kHasCuda)
+        cuda(tensors<T>(), channels(),
+             BnActScratch{partial.mutable_data_ptr<double>(), scope.stream()});
+    });
+  }
+};
+
+}  // namespace zsq::cuda_kernels

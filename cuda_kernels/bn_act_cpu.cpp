@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_kernels/bn_act_twins.h"
+#include "cuda_kernels/channel_lanes.h"
+
+namespace zsq::cuda_kernels {
+namespace {
+
+// The order of the numbers that for_each_lane spreads.
+enum { kGain, kOffset, kMean, kA, kB, kNumbers };
+using Rows = LaneRows<kNumbers>;
+
+std::array<const float*, kNumbers> numbers(const BnActChannels& c) {
+  return {c.gain, c.offset, c.mean, c.a, c.b};
+}
+
+template <bool kResidual, class T>
+ZSQ_HOST_DEVICE float input(const T* x, const T* residual, std::int64_t i, float gain,
+                            float offset) {
+  const float u = affine(load(x[i]), gain, offset);
+  if constexpr (kResidual) return u + load(residual[i]);
+  return u;
+}
+
+template <bool kResidual, bool kMoments, class T, class Act>
+ZSQ_VECTORIZED void forward_rows(const T* __restrict x, const T* __restrict residual,
+                                 T* __restrict y, Rows rows, Act act) {
+  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean];
+  float* __restrict first = rows.sums, * __restrict second = rows.sums + rows.stride;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const std::int64_t begin = rows.offset + row * rows.width;
+    for (std::int64_t j = 0; j < rows.width; ++j) {
+      const std::int64_t i = begin + j;
+      store(y[i], act.value(input<kResidual>(x, residual, i, gain[j], offset[j])));
+      if constexpr (kMoments) {
+        const float distance = load(x[i]) - mean[j];
+        first[j] += distance;
+        second[j] += distance * distance;
+      }
+    }
+  }
+}
+
+template <bool kResidual, bool kWrites, bool kSlopes, class T, class Act>
+ZSQ_VECTORIZED void backward_rows(const T* __restrict x, const T* __restrict residual,
+                                  const T* __restrict dy, T* __restrict dx, T* __restrict dresidual,
+                                  Rows rows, Act act) {
+  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean];
+  float* __restrict first = rows.sums, * __restrict second = first + rows.stride, * __restrict third = second + rows.stride;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const std::int64_t begin = rows.offset + row * rows.width;
+    for (std::int64_t j = 0; j < rows.width; ++j) {
+      const std::int64_t i = begin + j;
+      const float u = input<kResidual>(x, residual, i, gain[j], offset[j]);
+      const float du = act.gradient(u, load(dy[i]));
+      if constexpr (kWrites) store(dx[i], du * gain[j]);
+      if constexpr (kWrites && kResidual) store(dresidual[i], du);
+      first[j] += du;
+      second[j] += du * (load(x[i]) - mean[j]);
+      if constexpr (kSlopes) third[j] += load(dy[i]) * act.scale_slope_at(u);
+    }
+  }
+}
+
+template <bool kResidual, class T, class Act>
+ZSQ_VECTORIZED void through_moments_rows(const T* __restrict x, const T* __restrict residual,
+                                         const T* __restrict dy, T* __restrict dx,
+                                         T* __restrict dresidual, Rows rows, Act act) {
+  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean], * __restrict a = rows.params[kA], * __restrict b = rows.params[kB];
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const std::int64_t begin = rows.offset + row * rows.width;
+    for (std::int64_t j = 0; j < rows.width; ++j) {
+      const std::int64_t i = begin + j;
+      const float du =
+          act.gradient(input<kResidual>(x, residual, i, gain[j], offset[j]), load(dy[i]));
+      store(dx[i], du * gain[j] + a[j] + b[j] * (load(x[i]) - mean[j]));
+      if constexpr (kResidual) store(dresidual[i], du);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T, class Act>
+void bn_act_cpu(const BnActTensors<T>& t, const BnActChannels& c, Act act) {
+  const auto loaded = act.loaded();
+  for_each_lane<0>(t.layout, numbers(c), nullptr, [&](const Rows& rows) {
+    t.residual ? forward_rows<true, false>(t.x, t.residual, t.y, rows, loaded)
+               : forward_rows<false, false>(t.x, t.residual, t.y, rows, loaded);
+  });
+}
+
+template <class T>
+void bn_act_moments_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipAct act,
+                        double* sums) {
+  const auto loaded = act.loaded();
+  for_each_lane<2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
+    t.residual ? forward_rows<true, true>(t.x, t.residual, t.y, rows, loaded)
+               : forward_rows<false, true>(t.x, t.residual, t.y, rows, loaded);
+  });
+}
+
+template <class T>
+void bn_act_backward_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipQuant act,
+                         bool slopes, double* sums) {
+  const auto loaded = act.loaded();
+  const auto run = [&]<bool kSlopes>(std::bool_constant<kSlopes>) {
+    for_each_lane<kSlopes ? 3 : 2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
+      t.residual ? backward_rows<true, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
+                                                      rows, loaded)
+                 : backward_rows<false, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
+                                                       rows, loaded);
+    });
+  };
+  slopes ? run(std::true_type()) : run(std::false_type());
+}
+
+template <class T>
+void bn_act_sums_cpu(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct act, double* sums) {
+  const auto loaded = act.loaded();
+  for_each_lane<2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
+    backward_rows<false, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded);
+  });
+}
+
+template <class T, class Act>
+void bn_act_through_moments_cpu(const BnActTensors<T>& t, const BnActChannels& c, Act act) {
+  const auto loaded = act.loaded();
+  for_each_lane<0>(t.layout, numbers(c), nullptr, [&](const Rows& rows) {
+    t.residual
+        ? through_moments_rows<true>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded)
+        : through_moments_rows<false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded);
+  });
+}
+
+#define ZSQ_INSTANTIATE(T)                                                                         \
+  template void bn_act_cpu(const BnActTensors<T>&, const BnActChannels&, ClipQuant);               \
+  template void bn_act_cpu(const BnActTensors<T>&, const BnActChannels&, LeakyAct);                \
+  template void bn_act_moments_cpu(const BnActTensors<T>&, const BnActChannels&, ClipAct,          \
+                                   double*);                                                       \
+  template void bn_act_backward_cpu(const BnActTensors<T>&, const BnActChannels&, ClipQuant, bool, \
+                                    double*);                                                      \
+  template void bn_act_sums_cpu(const BnActTensors<T>&, const BnActChannels&, LeakyAct, double*);  \
+  template void bn_act_through_moments_cpu(const BnActTensors<T>&, const BnActChannels&, ClipAct); \
+  template void bn_act_through_moments_cpu(const BnActTensors<T>&, const BnActChannels&, LeakyAct);
+ZSQ_INSTANTIATE(float)
+ZSQ_INSTANTIATE(Bf16)
+#undef ZSQ_INSTANTIATE
+
+}  // namespace zsq::cuda_kernels

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_kernels/bn_leaky_relu.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "cuda_kernels/bn_act.h"
+#include "cuda_kernels/channel_moments.h"
+
+namespace zsq::cuda_kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr const char* kOp = "bn_leaky_relu";
+
+// The whole tensor where channels share gamma and beta, else each image; f(pass of a part, row).
+// Rows of `gain` and `offset`, and of what f fills, belong to the parts.
+template <class F>
+void for_each_part(const BnActPass& whole, const F& f) {
+  const std::int64_t parts = whole.gain.size(0), images = whole.x.size(0) / parts;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto of = [&](const at::Tensor& t) {
+      return t.defined() ? t.slice(0, part * images, (part + 1) * images) : t;
+    };
+    BnActPass pass = whole;
+    pass.x = of(whole.x);
+    pass.dy = of(whole.dy);
+    pass.y = of(whole.y);
+    pass.dx = of(whole.dx);
+    pass.gain = whole.gain[part];
+    pass.offset = whole.offset[part];
+    f(pass, part);
+  }
+}
+
+struct Function : torch::autograd::Function<Function> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_any, const at::Tensor& gamma,
+                            const at::Tensor& beta, double eps, double slope) {
+    const at::Tensor x = dense(x_any);
+    const auto [mean, variance] = channel_moments(x);
+    const at::Tensor inverse = (variance + eps).rsqrt_();
+    BnActPass whole{.op = kOp, .x = x, .y = at::empty_like(x)};
+    whole.gain = (gamma * inverse).reshape({-1, x.size(1)});
+    whole.offset = beta.reshape({-1, x.size(1)}) - mean * whole.gain;
+    ctx->save_for_backward({x, whole.gain, whole.offset, mean, inverse});
+    ctx->saved_data["slope"] = slope;
+    ctx->saved_data["per_image"] = gamma.dim() == 2;
+    const LeakyAct act{static_cast<float>(slope)};
+    for_each_part(whole, [&](const BnActPass& pass, std::int64_t) {
+      pass.run(
+          [&](const auto& t, const auto& c) { bn_act_cpu(t, c, act); },
+          [&](const auto& t, const auto& c, auto scratch) { bn_act_cuda(t, c, act, scratch); });
+    });
+    return whole.y;
+  }
+
+  // With s1 = sum of du and s2 = sum of du (x - mean) over the h, w (and n) that share a gamma, and
+  // M elements in a channel: dbeta = s1, dgamma = s2 inverse, and by the chain rule through the
+  // moments dx = du gain - sum_n(gain s1) / M - (x - mean) inverse^2 sum_n(gain s2) / M.
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    check_first_order(kOp);
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &inverse = saved[4];
+    BnActPass whole{.op = kOp, .x = x, .dy = in_order_of(x, grads[0])};
+    whole.gain = saved[1];
+    whole.offset = saved[2];
+    whole.mean = saved[3];
+    const LeakyAct act{static_cast<float>(ctx->saved_data["slope"].toDouble())};
+    const at::Tensor sums =
+        at::zeros({whole.gain.size(0), 2, x.size(1)}, x.options().dtype(at::kDouble));
+    for_each_part(whole, [&](const BnActPass& pass, std::int64_t part) {
+      double* out = sums.mutable_data_ptr<double>() + part * sums.stride(0);
+      pass.run([&](const auto& t, const auto& c) { bn_act_sums_cpu(t, c, act, out); },
+               [&](const auto& t, const auto& c, auto scratch) {
+                 bn_act_sums_cuda(t, c, act, out, scratch);
+               });
+    });
+    const double count = static_cast<double>(x.numel() / x.size(1));
+    const at::Tensor through = (sums * whole.gain.unsqueeze(1)).sum(0) / -count;  // [2, C]
+    whole.a = through[0].to(at::kFloat);
+    whole.b = (through[1] * inverse * inverse).to(at::kFloat);
+    whole.dx = at::empty_like(x);
+    for_each_part(whole, [&](const BnActPass& pass, std::int64_t) {
+      pass.run([&](const auto& t, const auto& c) { bn_act_through_moments_cpu(t, c, act); },
+               [&](const auto& t, const auto& c, auto scratch) {
+                 bn_act_through_moments_cuda(t, c, act, scratch);
+               });
+    });
+    at::Tensor dbeta = sums.select(1, 0).to(at::kFloat);
+    at::Tensor dgamma = (sums.select(1, 1) * inverse).to(at::kFloat);
+    if (!ctx->saved_data["per_image"].toBool()) {
+      dbeta = dbeta[0];
+      dgamma = dgamma[0];
+    }
+    const at::Tensor none;
+    return {whole.dx, dgamma, dbeta, none, none};
+  }
+};
+
+}  // namespace
+
+at::Tensor bn_leaky_relu(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
+                         double eps, double slope) {
+  check_activation(kOp, "x", x);
+  if (x.dim() != 4 || x.numel() == 0)
+    fail(kOp, "x", describe(x), "[N, C, H, W] with at least one element");
+  const at::IntArrayRef shape = x.sizes().slice(0, 2);
+  const bool per_image = gamma.defined() && gamma.dim() == 2;
+  check_like(kOp, "gamma", gamma, x, per_image ? shape : shape.slice(1));
+  check_like(kOp, "beta", beta, x, gamma.sizes());
+  if (!(eps >= 0)) fail(kOp, "eps", std::to_string(eps), "at least 0");
+  return Function::apply(x, gamma, beta, eps, slope);
+}
+
+}  // namespace zsq::cuda_kernels

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// BatchNorm in training (batch moments, no running ones) and leaky ReLU behind it.
+//   mean_c, variance_c: of x over n, h, w (biased);   u = (x - mean) / sqrt(variance + eps) * gamma
+//   + beta y = u where u > 0, else slope * u
+//
+// x [N, C, H, W] f32 or bf16 with at least one element per channel (the arithmetic is in f32),
+// contiguous or channels_last, and y keeps layout and type; gamma, beta [C], or [N, C] where each
+// image has its own (class-conditional BatchNorm). NaN stays NaN.
+//
+// Gradients to x, gamma and beta, through the moments too, first derivatives only; at u = 0 the
+// slope counts. Two passes forward and two backward.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace zsq::cuda_kernels {
+
+at::Tensor bn_leaky_relu(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
+                         double eps, double slope);
+
+}  // namespace zsq::cuda_kernels

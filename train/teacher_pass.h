@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The teacher as the generator's loss sees it: logits, and the batch moments at the inputs of its
+// BatchNorm layers, which come out of the same pass (cuda_kernels/bn_clip_moments.h).
+#pragma once
+#include <memory>
+
+#include "losses/losses.h"
+#include "models/execute.h"
+
+namespace zsq::train {
+
+class TeacherPass {
+ public:
+  // Keeps a reference to the teacher's parameters, which get no gradient.
+  explicit TeacherPass(const models::Model& teacher);
+
+  struct Result {
+    at::Tensor logits;
+    std::vector<losses::Moments> moments;  // in the order of models::batch_norm_inputs
+  };
+  // Autograd flows to the images. Not for two threads at once.
+  Result operator()(const at::Tensor& images, models::Taps* taps = nullptr,
+                    Precision precision = Precision::fp32) const;
+
+  // For rewrites of it; nodes that were fused carry the name of the last of them.
+  const models::Graph& graph() const { return graph_; }
+
+ private:
+  using Record = std::vector<losses::Moments>;
+
+  const models::ParameterStore& parameters_;
+  std::shared_ptr<Record> record_;  // what the graph's nodes write to while it runs
+  models::Graph graph_;
+};
+
+}  // namespace zsq::train
