@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "pipeline/scheme.h"
+#include "pipeline/sensitivity.h"
 
 namespace zsq::cli {
 namespace {
@@ -47,6 +49,32 @@ void print_report(const InspectReport& r) {
   }
 }
 
+void print_damages(const std::map<std::int64_t, double>& damages) {
+  for (const auto& [bits, damage] : damages) std::printf(" %9.3g", damage);
+}
+
+void print_sensitivity(const SensitivityReport& r) {
+  if (r.layers.empty()) return;
+  const auto& columns = r.layers.front().weight_damage;
+  std::printf(
+      "KL to the model's answers, nats an image, with one layer's weights (W) or input (A) "
+      "quantized alone;\n%lld synthetic images, by falling damage at W%lldA%lld\n\n",
+      static_cast<long long>(r.images), static_cast<long long>(r.weight_bits),
+      static_cast<long long>(r.activation_bits));
+  std::printf("%-36s %10s %12s", "layer", "weights", "MACs");
+  for (const char* what : {"W", "A"})
+    for (const auto& [bits, damage] : columns)
+      std::printf(" %9s", (what + std::to_string(bits)).c_str());
+  std::printf("\n");
+  for (const SensitivityRow& row : r.layers) {
+    std::printf("%-36s %10lld %12lld", row.name.c_str(), static_cast<long long>(row.weights),
+                static_cast<long long>(row.macs));
+    print_damages(row.weight_damage);
+    print_damages(row.input_damage);
+    std::printf("\n");
+  }
+}
+
 }  // namespace
 
 int inspect(const Arguments& arguments) {
@@ -59,10 +87,20 @@ int inspect(const Arguments& arguments) {
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
   flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
+  flags.toggle("sensitivity", "what few bits in each layer alone do to the answers, layers ranked");
+  flags.setting("preset", "NAME", "preprocessing of the model's images, for --sensitivity",
+                "data.preset");
   flags.common();
   if (!flags.parse(arguments)) return 0;
 
   const bool json = flags.json();
+  if (flags.on("sensitivity")) {
+    Console console(flags);
+    const SensitivityReport report =
+        sensitivity(flags.required("model", "MODEL"), flags.recipe(), &console);
+    json ? void(std::cout << to_json(report) << "\n") : print_sensitivity(report);
+    return 0;
+  }
   if (flags.on("list_archs")) {
     for (const std::string& name : architectures()) std::cout << name << "\n";
     return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "cli/console.h"
 #include "cli/flags.h"
@@ -17,12 +18,24 @@ void print_accuracy(const char* who, const std::optional<Accuracy>& a) {
                 static_cast<long long>(a->images));
 }
 
+// Layers by their bits, as W4A8: the number of layers that have them.
+void print_bits(const QuantizeReport& r) {
+  std::map<std::string, int> counts;
+  for (const LayerResult& layer : r.layers)
+    ++counts[Scheme{layer.weight_bits, layer.activation_bits}.name()];
+  std::string text;
+  for (const auto& [bits, count] : counts)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " x " + bits;
+  std::printf("%-10s %s\n", "layers", text.c_str());
+}
+
 void print_summary(const QuantizeReport& r, const std::filesystem::path& output) {
   std::printf("%-10s %s, mode %s, recipe %s, seed %lld\n", "scheme", r.scheme.c_str(),
               r.mode.c_str(), r.recipe.c_str(), static_cast<long long>(r.seed));
   std::printf("%-10s %.1f kB -> %.1f kB of parameters\n", "size",
               static_cast<double>(r.fp32_bytes) / 1e3,
               static_cast<double>(r.quantized_bytes) / 1e3);
+  if (r.mixed) print_bits(r);
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   if (r.agreement)
@@ -45,6 +58,11 @@ int quantize(const Arguments& arguments) {
       "model.safetensors, report.json, report.html and resolved.yaml into FOLDER.");
   flags.positional("model", 1);
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
+  flags.setting("target_size", "SIZE", "bits per layer for parameters of 120kB, 0.6MB, or 50%",
+                "mixed.target_size");
+  flags.setting("target_bops", "N",
+                "bits per layer for 1.2G bit operations, or 50% of those of W8A8",
+                "mixed.target_bops");
   flags.text("output_path,o", "FOLDER", "where the results go");
   flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: deploy)");
   flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");

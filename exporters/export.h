@@ -41,6 +41,9 @@ ExportReport export_safetensors(const quant::Student& student, const std::filesy
 struct SizeReport {
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;
 };
+// Of quantized_bytes, what depends on the bits of one layer's weights.
+std::int64_t code_bytes(std::int64_t weights, std::int64_t channels, std::int64_t bits,
+                        bool symmetric);
 SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student);
 
 }  // namespace zsq::exporters

@@ -12,6 +12,11 @@ std::int64_t packed_bytes(std::int64_t count, std::int64_t bits) { return (count
 
 }  // namespace
 
+std::int64_t code_bytes(std::int64_t weights, std::int64_t channels, std::int64_t bits,
+                        bool symmetric) {
+  return packed_bytes(weights, bits) + (symmetric ? 0 : packed_bytes(channels, bits));
+}
+
 SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student) {
   SizeReport report;
   for (const std::string& name : teacher.parameters.names())
@@ -27,10 +32,11 @@ SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& s
   const Plan plan = make_plan(student, sites);
   for (const quant::WeightSite& site : sites) {
     const at::Tensor& weight = student.parameters.at(site.parameter);
-    const std::int64_t bits = site.op->spec().num_bits, channels = weight.size(0);
+    const auto& spec = site.op->spec();
+    const std::int64_t channels = weight.size(0);
     // Folding gives each channel a scale and a bias of its own.
-    report.quantized_bytes += packed_bytes(weight.numel(), bits) + 2 * kFloat * channels;
-    if (!site.op->spec().symmetric) report.quantized_bytes += packed_bytes(channels, bits);
+    report.quantized_bytes +=
+        code_bytes(weight.numel(), channels, spec.num_bits, spec.symmetric) + 2 * kFloat * channels;
     counted.insert(site.parameter);
   }
   for (std::size_t i = 0; i < student.graph.nodes.size(); ++i)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/generate.h"
 
-#include <ATen/ops/tensor.h>
-
 #include "formats/atomic_file.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/image_forms.h"
 #include "pipeline/json.h"
 #include "pipeline/output_folder.h"
+#include "pipeline/pixel_range.h"
 #include "pipeline/session.h"
 #include "pipeline/staging.h"
 #include "pipeline/version.h"
@@ -17,14 +16,6 @@ namespace zsq {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Values of pixels 0 and 255.
-at::Tensor pixel_value(const eval::Preset& preset, double share) {
-  std::vector<double> values;
-  for (std::size_t c = 0; c < preset.mean.size(); ++c)
-    values.push_back((share - preset.mean[c]) / preset.std[c]);
-  return at::tensor(values, at::kFloat);
-}
 
 std::map<std::string, std::string> metadata_of(const GenerateReport& report, const Recipe& recipe) {
   std::map<std::string, std::string> metadata{{"tool", "zsq " + report.tool_version},
@@ -63,14 +54,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   train::ImageJob job{teacher, recipe.images, options.images,
                       static_cast<std::uint64_t>(report.seed)};
   const auto [channels, height, width] = teacher.graph.input_shape;
-  if (preset && channels != 3)
-    throw Error(ErrorCode::usage, "the preset '" + preset->name +
-                                      "' is of images with 3 channels, the network takes " +
-                                      std::to_string(channels));
-  if (preset) {
-    job.lowest = pixel_value(*preset, 0);
-    job.highest = pixel_value(*preset, 1);
-  }
+  if (preset) pipeline::hold_to_pixels(job, *preset);
   pipeline::Staging staging(output);
   const auto writer = pipeline::open_image_writer(
       options.form, staging.folder(),

@@ -13,6 +13,7 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
+#include "pipeline/mixed.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/session.h"
 #include "pipeline/student_layers.h"
@@ -65,7 +66,8 @@ QuantizeReport describe_run(const fs::path& model, const Recipe& recipe,
   const QuantOptions& q = recipe.quantize;
   QuantizeReport report;
   report.model = model.string();
-  report.scheme = Scheme{q.weights.num_bits, q.activations.num_bits}.name();
+  const bool mixed = !q.weights.layer_bits.empty() || !q.activations.layer_bits.empty();
+  report.scheme = mixed ? "mixed" : Scheme{q.weights.num_bits, q.activations.num_bits}.name();
   report.mode = enum_name(q.mode);
   report.recipe = recipe.name;
   report.tool_version = version();
@@ -122,10 +124,17 @@ class Job {
       images_ = eval::open_data(recipe_.data.eval_data, eval::preset(recipe_.data.preset));
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
     }
-    report_ = describe_run(model, recipe_, sha256);
     if (!recipe_.generate.bank.empty()) open_bank(sha256);
     output_.open("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
                  options.resume);
+    std::optional<MixedResult> mixed;
+    if (recipe_.mixed.target_size.amount > 0 || recipe_.mixed.target_bops.amount > 0) {
+      const auto begin = Clock::now();
+      mixed = pipeline::choose_bits(teacher_, sha256, recipe_, observer_);
+      choosing_seconds_ = seconds_since(begin);
+    }
+    report_ = describe_run(model, recipe_, sha256);
+    report_.mixed = mixed;
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
   }
 
@@ -195,14 +204,15 @@ class Job {
     const double budget = recipe_.process.time_budget.seconds;
     generator::Generator generator = make_generator();
     const Clock::time_point begin = Clock::now();
-    const double loading = seconds_since(start_);  // writing takes about as long as reading did
+    const double begun = seconds_since(start_);
+    const double loading = begun - choosing_seconds_;  // writing takes as long as reading did
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
                     .generator = generator,
                     .options = recipe_.finetune,
                     .seed = static_cast<std::uint64_t>(recipe_.process.seed),
-                    .time_budget = budget > 0 ? std::max(1.0, budget - loading) : 0,
+                    .time_budget = budget > 0 ? std::max(1.0, budget - begun) : 0,
                     .checkpoint = output_.checkpoint(),
                     .checkpoint_every = recipe_.process.checkpoint_every,
                     .resume = options_.resume,
@@ -288,7 +298,7 @@ class Job {
   }
 
   Clock::time_point start_ = Clock::now();
-  double earlier_seconds_ = 0;
+  double earlier_seconds_ = 0, choosing_seconds_ = 0;
   const QuantizeOptions& options_;
   Recipe recipe_;
   pipeline::OutputFolder output_;

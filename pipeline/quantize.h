@@ -38,6 +38,13 @@ struct LayerResult {
   std::string executes_as, reason;  // "int8" or "float" on the target, and the rule that decides
 };
 
+// Bits chosen for each layer under a budget (recipe keys mixed.*).
+struct MixedResult {
+  std::string budget_kind;  // "size" (bytes of parameters) or "bops" (bit operations)
+  std::int64_t budget = 0, used = 0;
+  double predicted_divergence = 0;  // sum of the layers' damages, nats an image
+};
+
 struct QuantizeReport {
   std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
   std::string weights, activations;  // granularity, symmetry and range rule, in words
@@ -47,6 +54,7 @@ struct QuantizeReport {
   double seconds = 0;
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
   std::string data, preset;                          // empty where nothing was evaluated
+  std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
   std::optional<double> agreement;   // share of held-out synthetic images with the same class
   std::optional<double> divergence;  // KL of teacher and student on them, nats an image

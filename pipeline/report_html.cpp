@@ -53,6 +53,13 @@ std::string summary(const QuantizeReport& r) {
   html += row("Scheme", r.scheme + ", mode " + r.mode + ", target " + r.target);
   html += row("Weights", r.weights);
   html += row("Activations", r.activations);
+  if (r.mixed)
+    html += row("Bits of each layer",
+                format("chosen for a budget of %.4g %s, of which %.4g are used; predicted "
+                       "divergence %.4g nats",
+                       static_cast<double>(r.mixed->budget),
+                       r.mixed->budget_kind == "size" ? "bytes" : "bit operations",
+                       static_cast<double>(r.mixed->used), r.mixed->predicted_divergence));
   html += row("First and last layer",
               r.first_last_bits ? std::to_string(r.first_last_bits) + " bits" : "as the rest");
   html += row("Float at inference", floats.empty() ? "nothing" : floats);

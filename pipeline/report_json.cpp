@@ -14,6 +14,14 @@ Json accuracy(const std::optional<Accuracy>& a) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json mixed_json(const std::optional<MixedResult>& mixed) {
+  if (!mixed) return nullptr;
+  return {{"budget_kind", mixed->budget_kind},
+          {"budget", mixed->budget},
+          {"used", mixed->used},
+          {"predicted_divergence", mixed->predicted_divergence}};
+}
+
 Json layer_json(const LayerResult& layer) {
   return {{"name", layer.name},
           {"op", layer.op},
@@ -50,6 +58,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"skipped_steps", r.skipped_steps},
                   {"seconds", r.seconds},
                   {"size", {{"fp32_bytes", r.fp32_bytes}, {"quantized_bytes", r.quantized_bytes}}},
+                  {"mixed", mixed_json(r.mixed)},
                   {"data", text_or_null(r.data)},
                   {"preset", text_or_null(r.preset)},
                   {"teacher", accuracy(r.teacher)},

@@ -3,6 +3,8 @@
 // "quantize.*".
 #pragma once
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/settings.h"
 
@@ -41,6 +43,12 @@ struct EnumNames<ActivationRange> {
                                                          "percentile", "mse"};
 };
 
+// Bits of one layer, by its name in the network; written "name=bits".
+struct LayerBits {
+  std::string layer;
+  std::int64_t bits = 0;
+};
+
 struct WeightOptions {
   std::int64_t num_bits = 4;
   bool per_channel = true;
@@ -49,6 +57,7 @@ struct WeightOptions {
   // Published behaviour: the range is taken anew from the weights at each forward pass.
   bool range_every_step = false;
   WeightRounding rounding = WeightRounding::nearest;  // at the start
+  std::vector<LayerBits> layer_bits;                  // go before num_bits and first_last_bits
 };
 
 struct ActivationOptions {
@@ -57,6 +66,7 @@ struct ActivationOptions {
   double percentile = 99.99;
   double ema_decay = 0.9;
   std::int64_t calibration_images = 1024;
+  std::vector<LayerBits> layer_bits;  // of the input of a layer (deploy)
 };
 
 struct QuantOptions {
@@ -82,6 +92,11 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.target);
   visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8},
         o.weights.num_bits);
+  visit(SettingInfo{"quantize.weights.layer_bits",
+                    "of single layers (name=bits), instead of num_bits and first_last_bits; "
+                    "mixed.* fills it",
+                    "bits", 2, 8},
+        o.weights.layer_bits);
   visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"},
         o.weights.per_channel);
   visit(SettingInfo{"quantize.weights.symmetric", "zero point 0"}, o.weights.symmetric);
@@ -96,6 +111,10 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.weights.rounding);
   visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
         o.activations.num_bits);
+  visit(SettingInfo{"quantize.activations.layer_bits",
+                    "of the inputs of single layers (name=bits; deploy); mixed.* fills it", "bits",
+                    2, 8},
+        o.activations.layer_bits);
   visit(SettingInfo{"quantize.activations.range", "rule that finds the range"},
         o.activations.range);
   visit(SettingInfo{"quantize.activations.percentile", "share of values inside the range", "%", 50,

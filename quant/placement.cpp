@@ -4,17 +4,12 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "quant/fold_batch_norm.h"
 
 namespace zsq::quant {
-namespace {
-
 using models::Graph;
 using models::NodeId;
-
-struct Ends {
-  std::vector<bool> first, last;  // a layer with no other layer before it, behind it
-};
 
 Ends find_ends(const Graph& graph) {
   const std::size_t n = graph.nodes.size();
@@ -30,6 +25,29 @@ Ends find_ends(const Graph& graph) {
   return {before, behind};
 }
 
+namespace {
+
+// Index = NodeId: bits that the options give this layer by its name; 0: none.
+std::vector<std::int64_t> named_bits(const Graph& graph, const std::vector<LayerBits>& named,
+                                     const char* key) {
+  std::vector<std::string> known;
+  for (const auto& node : graph.nodes)
+    if (is_layer(node)) known.push_back(node.name);
+  std::vector<std::int64_t> bits(graph.nodes.size());
+  for (const LayerBits& layer : named) {
+    if (std::find(known.begin(), known.end(), layer.layer) == known.end())
+      throw Error(ErrorCode::usage, std::string(key) + ": " +
+                                        unknown_name_message("layer of this network with weights",
+                                                             layer.layer, known));
+    bits[static_cast<std::size_t>(graph.id_of(layer.layer))] = layer.bits;
+  }
+  return bits;
+}
+
+std::vector<std::int64_t> named_weights(const Graph& graph, const QuantOptions& options) {
+  return named_bits(graph, options.weights.layer_bits, "quantize.weights.layer_bits");
+}
+
 class DeployPlacer {
  public:
   DeployPlacer(const Graph& graph, const QuantOptions& options)
@@ -37,6 +55,9 @@ class DeployPlacer {
         options_(options),
         rules_(target_rules(options.target)),
         ends_(find_ends(graph)),
+        weights_(named_weights(graph, options)),
+        inputs_(
+            named_bits(graph, options.activations.layer_bits, "quantize.activations.layer_bits")),
         consumers_(graph.consumers()) {}
 
   Placement place() const {
@@ -65,6 +86,7 @@ class DeployPlacer {
   }
 
   std::int64_t weight_bits(NodeId layer) const {
+    if (weights_[layer]) return weights_[layer];
     const bool end = (ends_.first[layer] || ends_.last[layer]) && options_.first_last_bits;
     return end ? options_.first_last_bits : options_.weights.num_bits;
   }
@@ -73,6 +95,7 @@ class DeployPlacer {
     const auto& node = graph_[id];
     if (is_carrier(rules_, node) || node.inputs.empty()) return 0;
     if (!is_layer(node)) return options_.add_bits;
+    if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
     return ends_.last[id] ? end_bits() : options_.activations.num_bits;
   }
@@ -104,6 +127,7 @@ class DeployPlacer {
   const QuantOptions& options_;
   const TargetRules& rules_;
   Ends ends_;
+  std::vector<std::int64_t> weights_, inputs_;
   std::vector<std::vector<NodeId>> consumers_;
 };
 
@@ -112,11 +136,12 @@ Placement place_paper(const Graph& graph, const QuantOptions& options) {
   Placement placement;
   placement.bits.resize(n);
   placement.asks.resize(n);
-  placement.weight_bits.resize(n);
+  placement.weight_bits = named_weights(graph, options);
   for (std::size_t i = 0; i < n; ++i) {
     const auto* clip = models::get_if<models::Clip>(graph.nodes[i]);
     if (clip && clip->lo == 0) placement.bits[i].insert(options.activations.num_bits);
-    if (is_layer(graph.nodes[i])) placement.weight_bits[i] = options.weights.num_bits;
+    if (is_layer(graph.nodes[i]) && placement.weight_bits[i] == 0)
+      placement.weight_bits[i] = options.weights.num_bits;
   }
   return placement;
 }

@@ -24,6 +24,12 @@ inline bool is_layer(const models::Node& node) {
   return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
 }
 
+// Index = NodeId: a layer with no other layer before it, behind it.
+struct Ends {
+  std::vector<bool> first, last;
+};
+Ends find_ends(const models::Graph& graph);
+
 // Index of the vectors = NodeId of the float graph.
 struct Placement {
   // Bits of the quantizers behind a node, widest first, each fed by the one before it.

@@ -31,6 +31,17 @@ void validate(const Recipe& recipe) {
       "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
       "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
       "quantize.weights.range_every_step=false");
+  const MixedOptions& m = recipe.mixed;
+  require(m.target_size.amount == 0 || m.target_bops.amount == 0,
+          "mixed.target_size and mixed.target_bops are both given; bits are chosen under one "
+          "budget: leave one at 0");
+  require(m.min_bits <= m.max_bits, "mixed.min_bits is above mixed.max_bits");
+  require(m.target_bops.amount == 0 || q.mode == Mode::deploy,
+          "mixed.target_bops gives each layer's input bits of its own, which the mode paper does "
+          "not know; set quantize.mode=deploy or a mixed.target_size");
+  require(q.mode == Mode::deploy || q.activations.layer_bits.empty(),
+          "quantize.activations.layer_bits is of the mode deploy; in the mode paper all "
+          "activations have quantize.activations.num_bits");
   require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");

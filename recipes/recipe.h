@@ -7,6 +7,7 @@
 #include "eval/options.h"
 #include "generator/image_options.h"
 #include "generator/options.h"
+#include "quant/mixed_options.h"
 #include "quant/options.h"
 #include "recipes/options.h"
 #include "train/options.h"
@@ -23,6 +24,7 @@ struct Recipe {
   GeneratorOptions generate;
   ImageOptions images;  // section "generate.images"
   QuantOptions quantize;
+  MixedOptions mixed;
   TrainOptions finetune;
   ExportSettings exporting;  // section "export"
   ProcessOptions process;
@@ -36,6 +38,7 @@ void visit_recipe_settings(Visitor&& visit, R& recipe) {
   visit_generator_settings(visit, recipe.generate);
   visit_image_settings(visit, recipe.images);
   visit_quant_settings(visit, recipe.quantize);
+  visit_mixed_settings(visit, recipe.mixed);
   visit_train_settings(visit, recipe.finetune);
   visit_export_settings(visit, recipe.exporting);
   visit_process_settings(visit, recipe.process);

@@ -51,19 +51,55 @@ Duration parse_duration(const std::string& text) {
   return {value * factor};
 }
 
+Budget parse_budget(const std::string& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789.e+-"), text.size());
+  std::string unit = text.substr(digits);
+  Budget budget;
+  budget.percent = unit == "%";
+  if (!budget.percent && unit.ends_with('B')) unit.pop_back();
+  double factor = 0;
+  if (unit.empty() || budget.percent) factor = 1;
+  if (unit == "k") factor = 1e3;
+  if (unit == "M") factor = 1e6;
+  if (unit == "G") factor = 1e9;
+  if (unit == "T") factor = 1e12;
+  if (factor == 0 || !parse_whole(text.substr(0, digits), budget.amount) ||
+      !std::isfinite(budget.amount))
+    wrong_type(text, "an amount like 120kB, 0.6MB, 1.2G or 50%");
+  budget.amount *= factor;
+  return budget;
+}
+
+namespace {
+
+std::vector<std::string> items_of(const RawValue& raw) {
+  if (raw.is_list) return raw.items;
+  std::string text = raw.items.at(0);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+    text = text.substr(1, text.size() - 2);
+  std::vector<std::string> items;
+  std::istringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    const std::size_t begin = std::min(item.find_first_not_of(' '), item.size());
+    items.push_back(item.substr(begin, item.find_last_not_of(' ') + 1 - begin));
+  }
+  return items;
+}
+
+}  // namespace
+
 void parse_value(const RawValue& raw, std::vector<double>& value) {
   std::vector<double> parsed;
-  if (raw.is_list) {
-    for (const std::string& item : raw.items) parsed.push_back(parse_number(item));
-  } else {
-    std::string text = raw.items.at(0);
-    if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
-      text = text.substr(1, text.size() - 2);
-    std::istringstream stream(text);
-    for (std::string item; std::getline(stream, item, ',');) {
-      const std::size_t begin = std::min(item.find_first_not_of(' '), item.size());
-      parsed.push_back(parse_number(item.substr(begin, item.find_last_not_of(' ') + 1 - begin)));
-    }
+  for (const std::string& item : items_of(raw)) parsed.push_back(parse_number(item));
+  value = std::move(parsed);
+}
+
+void parse_value(const RawValue& raw, std::vector<LayerBits>& value) {
+  std::vector<LayerBits> parsed;
+  for (const std::string& item : items_of(raw)) {
+    const std::size_t equals = item.rfind('=');
+    if (equals == std::string::npos) wrong_type(item, "of the form layer=bits");
+    parsed.push_back({item.substr(0, equals), parse_integer(item.substr(equals + 1))});
   }
   value = std::move(parsed);
 }
@@ -90,6 +126,13 @@ std::string format_string(const std::string& value) {
 std::string format_value(const std::vector<double>& value) {
   std::string text = "[";
   for (std::size_t i = 0; i < value.size(); ++i) text += (i ? ", " : "") + format_number(value[i]);
+  return text + "]";
+}
+
+std::string format_value(const std::vector<LayerBits>& value) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < value.size(); ++i)
+    text += (i ? ", " : "") + format_string(value[i].layer + "=" + std::to_string(value[i].bits));
   return text + "]";
 }
 

@@ -10,6 +10,8 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "quant/mixed_options.h"
+#include "quant/options.h"
 #include "recipes/options.h"
 
 namespace zsq::recipes {
@@ -24,6 +26,7 @@ std::int64_t parse_integer(const std::string& text);
 double parse_number(const std::string& text);
 bool parse_boolean(const std::string& text);
 Duration parse_duration(const std::string& text);
+Budget parse_budget(const std::string& text);
 
 // Shortest text that reads back to the same number.
 std::string format_number(double value);
@@ -42,6 +45,7 @@ inline void parse_scalar(const std::string& text, double& value) { value = parse
 inline void parse_scalar(const std::string& text, bool& value) { value = parse_boolean(text); }
 inline void parse_scalar(const std::string& text, std::string& value) { value = text; }
 inline void parse_scalar(const std::string& text, Duration& value) { value = parse_duration(text); }
+inline void parse_scalar(const std::string& text, Budget& value) { value = parse_budget(text); }
 template <class Enum>
 requires std::is_enum_v<Enum>
 void parse_scalar(const std::string& text, Enum& value) {
@@ -61,17 +65,22 @@ void parse_value(const RawValue& raw, T& value) {
 }
 // A list, or one scalar with commas: [0.25, 0.5] in a file, 0.25,0.5 on a command line.
 void parse_value(const RawValue& raw, std::vector<double>& value);
+void parse_value(const RawValue& raw, std::vector<LayerBits>& value);
 
 inline std::string format_value(std::int64_t value) { return std::to_string(value); }
 inline std::string format_value(double value) { return format_number(value); }
 inline std::string format_value(bool value) { return value ? "true" : "false"; }
 inline std::string format_value(const std::string& value) { return format_string(value); }
 inline std::string format_value(Duration value) { return format_number(value.seconds); }
+inline std::string format_value(Budget value) {
+  return format_number(value.amount) + (value.percent ? "%" : "");
+}
 template <class Enum>
 requires std::is_enum_v<Enum> std::string format_value(Enum value) {
   return std::string(enum_name(value));
 }
 std::string format_value(const std::vector<double>& value);
+std::string format_value(const std::vector<LayerBits>& value);
 
 // Throws where a number lies outside the range of its setting.
 void check_number(const SettingInfo& info, double value);
@@ -81,6 +90,10 @@ void check_range(const SettingInfo& info, const T& value) {
     check_number(info, value.seconds);
   } else if constexpr (std::is_same_v<T, std::vector<double>>) {
     for (const double x : value) check_number(info, x);
+  } else if constexpr (std::is_same_v<T, Budget>) {
+    check_number(info, value.amount);
+  } else if constexpr (std::is_same_v<T, std::vector<LayerBits>>) {
+    for (const LayerBits& layer : value) check_number(info, static_cast<double>(layer.bits));
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
     check_number(info, static_cast<double>(value));
   }

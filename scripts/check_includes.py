@@ -30,11 +30,12 @@ MAY_INCLUDE = {
     "cli": ["core", "pipeline", "recipes"],
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
-OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/options.h",
-                   "train/options.h"}
+OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
+                   "quant/options.h", "train/options.h"}
 # What a program that uses the library includes; with all they include in turn they know no torch.
 PUBLIC_HEADERS = ["pipeline/bench.h", "pipeline/evaluate.h", "pipeline/generate.h", "pipeline/inspect.h",
-                  "pipeline/quantize.h", "pipeline/run.h", "pipeline/scheme.h", "pipeline/version.h"]
+                  "pipeline/quantize.h", "pipeline/reproduce.h", "pipeline/run.h", "pipeline/scheme.h",
+                  "pipeline/select.h", "pipeline/sensitivity.h", "pipeline/version.h"]
 TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}
 
 TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")

@@ -24,6 +24,8 @@ std::string text_of(const Value& value) {
     return value ? "true" : "false";
   } else if constexpr (std::is_same_v<Value, std::string>) {
     return value;
+  } else if constexpr (std::is_same_v<Value, LayerBits>) {
+    return value.layer + "=" + std::to_string(value.bits);
   } else if constexpr (std::is_arithmetic_v<Value>) {
     std::array<char, 64> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;

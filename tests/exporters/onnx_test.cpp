@@ -2,6 +2,7 @@
 #include "formats/onnx.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_unique.h>
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
@@ -111,6 +112,39 @@ INSTANTIATE_TEST_SUITE_P(Bits, DeployedStudent,
                          testing::Values(Scheme{8, 8, false}, Scheme{8, 8, true},
                                          Scheme{4, 4, false}, Scheme{4, 4, true},
                                          Scheme{3, 3, false}, Scheme{2, 2, false}));
+
+// Every layer with bits of its own: two neighbours never agree.
+TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  QuantOptions options = scheme(4, 4);
+  options.weights.layer_bits = {{"stem", 8}, {"a1", 2}, {"a2", 7}, {"b1", 5}, {"b2", 3}, {"fc", 6}};
+  options.activations.layer_bits = {{"a1", 6}, {"a2", 3}, {"b1", 5}, {"b2", 7}, {"fc", 8}};
+  const quant::Student student = test::student_of(test::residual_network(), options);
+  const fs::path path = file("mixed.onnx");
+  const ExportReport report = export_onnx(student, path, {});
+  EXPECT_EQ(count_of(report, "Conv2d", "int8"), 5);
+  const at::Tensor images = test::random_tensor({32, 3, 16, 16}, 7);
+  const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
+  EXPECT_EQ(result.integer_convs, 5);
+  EXPECT_EQ(result.codes_off, 0) << "of " << result.codes << ", by up to " << result.largest_off;
+  EXPECT_TRUE(at::equal(result.logits, result.integer_logits));
+  const at::Tensor expected = logits_of(student, images);
+  expect_same_up_to_flips(result.logits, expected, student);
+  EXPECT_GE(agreement(result.logits, expected), 31.0 / 32);
+
+  // Weights of b bits have no more than 2^b values in a channel.
+  const formats::onnx::Model model = formats::onnx::read(path);
+  for (const auto& [layer, bits] : options.weights.layer_bits) {
+    const auto* codes = formats::find(model.graph.initializers, layer + ".weight.codes");
+    ASSERT_TRUE(codes) << layer;
+    const at::Tensor rows = models::to_tensor(*codes).to(at::kInt).flatten(1);
+    std::int64_t most = 0;
+    for (std::int64_t c = 0; c < rows.size(0); ++c)
+      most = std::max(most, std::get<0>(at::_unique(rows[c])).numel());
+    EXPECT_LE(most, std::int64_t{1} << bits) << layer;
+    EXPECT_GT(most, 1) << layer;
+  }
+}
 
 TEST(ExportOnnx, EveryOperatorIsWritten) {
   ZSQ_SKIP_WITHOUT_PYTHON();

@@ -102,6 +102,34 @@ TEST(Placement, ZeroMeansFirstAndLastAsTheRest) {
   EXPECT_TRUE(quantizers(student).count("4 pool"));
 }
 
+// Named layers get their own bits, the first and last too; "a" and "add" read one tensor.
+TEST(Placement, NamedLayersHaveBitsOfTheirOwn) {
+  auto options = options_for(Mode::deploy);
+  options.weights.layer_bits = {{"stem", 6}, {"b", 2}, {"fc", 5}};
+  options.activations.layer_bits = {{"a", 3}, {"c", 7}, {"fc", 6}};
+  const auto student = insert_quantizers(test::residual_network(), options);
+  EXPECT_EQ(weight_bits(student), (Bits{{"stem", 6}, {"a", 4}, {"b", 2}, {"c", 4}, {"fc", 5}}));
+  EXPECT_EQ(quantizers(student),
+            (Strings{"8 input", "8 stem.relu", "3 stem.relu.quantizer", "4 a.relu", "8 b.bn",
+                     "7 relu", "8 c.relu", "6 pool", "6 flatten = pool.quantizer.scale"}));
+  EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer3", "a.weight_quantizer"}));
+  options.mode = Mode::paper;
+  EXPECT_EQ(weight_bits(insert_quantizers(test::residual_network(), options)),
+            (Bits{{"stem", 6}, {"a", 4}, {"b", 2}, {"c", 4}, {"fc", 5}}));
+  for (auto* named : {&options.weights.layer_bits, &options.activations.layer_bits}) {
+    options = options_for(Mode::deploy);
+    *named = {{"stam", 4}};
+    try {
+      insert_quantizers(test::residual_network(), options);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(error.what()).find("'stem'"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("layer_bits"), std::string::npos) << error.what();
+    }
+  }
+}
+
 // MobileNetV2: an expansion conv after a linear bottleneck, ReLU6, a depthwise conv, a sum without
 // ReLU.
 models::Model inverted_residual() {

@@ -189,6 +189,52 @@ TEST(Recipe, DurationsAndListsReadInEveryForm) {
             expected);
 }
 
+TEST(Recipe, BudgetsReadInEveryForm) {
+  const auto size = [](const std::string& text) {
+    return load_recipe("deploy", {"mixed.target_size=" + text}).mixed.target_size;
+  };
+  for (const char* text : {"600000", "600kB", "0.6MB", "0.6M", "6e5"}) {
+    EXPECT_EQ(size(text).amount, 600000) << text;
+    EXPECT_FALSE(size(text).percent);
+  }
+  EXPECT_EQ(size("12.5%").amount, 12.5);
+  EXPECT_TRUE(size("12.5%").percent);
+  EXPECT_EQ(load_recipe("deploy", {"mixed.target_bops=1.2G"}).mixed.target_bops.amount, 1.2e9);
+  for (const char* text : {"much", "5%%", "5 kB", "-", "5kk"})
+    EXPECT_HAS(message_of([&] { size(text); }), "an amount like 120kB") << text;
+  EXPECT_HAS(message_of([&] { size("-5kB"); }), "outside its range");
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"mixed.target_size=50%", "mixed.target_bops=50%"});
+             }),
+             "one budget");
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"quantize.mode=paper", "mixed.target_bops=50%"});
+             }),
+             "quantize.mode=deploy");
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"mixed.min_bits=6", "mixed.max_bits=5"});
+             }),
+             "mixed.min_bits");
+}
+
+TEST_F(RecipeTest, BitsOfLayersSurviveTheResolvedForm) {
+  Recipe r = load_recipe(
+      "deploy", {"quantize.weights.layer_bits=conv1=8,/a.b/Conv=2", "mixed.target_size=40%"});
+  ASSERT_EQ(r.quantize.weights.layer_bits.size(), 2u);
+  EXPECT_EQ(r.quantize.weights.layer_bits[1].layer, "/a.b/Conv");
+  EXPECT_EQ(r.quantize.weights.layer_bits[1].bits, 2);
+  EXPECT_TRUE(r.quantize.activations.layer_bits.empty());
+  r.quantize.weights.layer_bits.push_back({"odd, \"name\"=x", 7});
+  const Recipe again = load_recipe(write("resolved.yaml", to_yaml(r)));
+  EXPECT_EQ(to_yaml(again), to_yaml(r));
+  EXPECT_EQ(again.quantize.weights.layer_bits.at(2).layer, "odd, \"name\"=x");
+  EXPECT_TRUE(again.mixed.target_size.percent);
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.layer_bits=conv1=9"}); }),
+             "9 is outside its range");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.layer_bits=conv1"}); }),
+             "layer=bits");
+}
+
 TEST_F(RecipeTest, StringsSurviveTheResolvedForm) {
   const std::string odd = "a b: #c \"d\" \\e";
   const Recipe r = load_recipe("deploy", {"data.eval_data=" + odd});

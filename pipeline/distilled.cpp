@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/distilled.h"
+
+#include <ATen/ops/cat.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "eval/preset.h"
+#include "formats/safetensors.h"
+#include "models/load.h"
+#include "pipeline/pixel_range.h"
+#include "train/image_bank.h"
+#include "train/make_images.h"
+
+namespace zsq::pipeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> describe(const std::string& sha256, const Recipe& recipe,
+                                            const DistilledSet& set) {
+  std::map<std::string, std::string> metadata{{"source_sha256", sha256},
+                                              {"purpose", set.purpose},
+                                              {"images", std::to_string(set.images)},
+                                              {"preset", recipe.data.preset}};
+  for (const SettingHelp& setting : describe_settings(recipe))
+    if (setting.key.starts_with("generate.images.")) metadata[setting.key] = setting.value;
+  return metadata;
+}
+
+// The name tells people whose images these are; the number tells sets apart.
+fs::path file_of(const std::map<std::string, std::string>& metadata) {
+  const fs::path folder = cache_folder();
+  if (folder.empty()) return {};
+  std::uint64_t number = 0;
+  for (const auto& [key, value] : metadata) number = stream_seed(number, key + "=" + value, 0);
+  char name[64];
+  std::snprintf(name, sizeof name, "%.12s_%016llx.safetensors",
+                metadata.at("source_sha256").c_str(), static_cast<unsigned long long>(number));
+  return folder / (metadata.at("purpose") + "_" + name);
+}
+
+at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,
+                Observer& observer) {
+  train::ImageJob job{teacher, recipe.images, set.images, stream_seed(0, set.purpose, 0)};
+  if (!recipe.data.preset.empty()) hold_to_pixels(job, eval::preset(recipe.data.preset));
+  std::vector<at::Tensor> parts;
+  train::make_images(job, observer,
+                     [&](const train::MadeImages& made) { parts.push_back(made.images); });
+  return at::cat(parts).contiguous();
+}
+
+at::Device device_of(const models::Model& teacher) {
+  return teacher.parameters.at(teacher.parameters.names().front()).device();
+}
+
+}  // namespace
+
+fs::path cache_folder() {
+  const auto from = [](const char* variable, const char* below) -> fs::path {
+    const char* value = std::getenv(variable);
+    return value && *value ? fs::path(value) / below : fs::path();
+  };
+  for (const fs::path& path :
+       {from("ZSQ_CACHE", ""), from("XDG_CACHE_HOME", "zsq"), from("HOME", ".cache/zsq")})
+    if (!path.empty()) return path;
+  return {};
+}
+
+at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {
+  const at::Tensor images = train::load_bank(bank, teacher).images;
+  return images.narrow(0, 0, std::min(most, images.size(0))).to(device_of(teacher));
+}
+
+at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
+                            const Recipe& recipe, const DistilledSet& set, Observer& observer) {
+  const auto metadata = describe(sha256, recipe, set);
+  const fs::path file = file_of(metadata);
+  std::error_code unreachable;
+  if (!file.empty() && fs::exists(file, unreachable)) {
+    try {
+      return bank_images(file, teacher, set.images);
+    } catch (const Error& error) {
+      observer.on_message(LogLevel::warning,
+                          std::string(error.what()) + "; its images are made anew");
+    }
+  }
+  observer.on_message(LogLevel::info, "making " + std::to_string(set.images) + " images for " +
+                                          set.purpose +
+                                          (file.empty() ? "" : ", kept in " + file.string()));
+  const at::Tensor images = make(teacher, recipe, set, observer);
+  if (!file.empty()) {
+    try {
+      fs::create_directories(file.parent_path(), unreachable);
+      formats::write_safetensors(file, {{{"images", models::to_array(images)}}, metadata});
+    } catch (const Error& error) {
+      observer.on_message(LogLevel::warning,
+                          std::string(error.what()) + "; the images are not kept");
+    }
+  }
+  return images.to(device_of(teacher));
+}
+
+}  // namespace zsq::pipeline

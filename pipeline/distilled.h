@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images of a network that no generator had a part in, so that what is measured on them can be
+// compared between runs: optimised one by one against the teacher (train/make_images.h), and kept
+// for the next time.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "core/observer.h"
+#include "models/graph.h"
+#include "recipes/recipe.h"
+
+namespace zsq::pipeline {
+
+struct DistilledSet {
+  std::string purpose;  // sets of two purposes have no image in common
+  std::int64_t images = 0;
+};
+
+// f32 [N, C, H, W] on the teacher's device, made by recipe.images. `sha256` is of the teacher's
+// file; it, the settings and the set name the file in cache_folder(). A file that is damaged is
+// made anew; one that cannot be written is a warning.
+at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
+                            const Recipe& recipe, const DistilledSet& set, Observer& observer);
+
+// The images of a bank, f32 [N, C, H, W] on the teacher's device, the first `most` of them.
+at::Tensor bank_images(const std::filesystem::path& bank, const models::Model& teacher,
+                       std::int64_t most);
+
+// $ZSQ_CACHE, else $XDG_CACHE_HOME/zsq, else $HOME/.cache/zsq; empty where none is set.
+std::filesystem::path cache_folder();
+
+}  // namespace zsq::pipeline

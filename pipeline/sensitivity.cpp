@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sensitivity.h"
+
+#include <algorithm>
+
+#include "formats/atomic_file.h"
+#include "models/load.h"
+#include "pipeline/boundary.h"
+#include "pipeline/json.h"
+#include "pipeline/mixed.h"
+#include "pipeline/session.h"
+
+namespace zsq {
+namespace {
+
+SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe recipe,
+                                     Observer& observer) {
+  validate(recipe);
+  pipeline::start_process(recipe.process);
+  const models::Model teacher = pipeline::load_float(path, recipe.model, recipe.process.device);
+  models::require_batch_norm(teacher);
+  SensitivityReport report;
+  report.model = path.string();
+  report.source_sha256 = formats::sha256_of_file(path);
+  report.images = recipe.mixed.images;
+  report.weight_bits = recipe.quantize.weights.num_bits;
+  report.activation_bits = recipe.quantize.activations.num_bits;
+  auto& mixed = recipe.mixed;
+  mixed.min_bits = std::min({mixed.min_bits, report.weight_bits, report.activation_bits});
+  mixed.max_bits = std::max({mixed.max_bits, report.weight_bits, report.activation_bits});
+  for (const quant::LayerSensitivity& layer : pipeline::measure_sensitivity(
+           teacher, report.source_sha256, recipe, /*inputs=*/true, observer))
+    report.layers.push_back({layer.layer, layer.op, layer.weights, layer.macs, layer.weight_damage,
+                             layer.input_damage});
+  const auto damage = [&](const SensitivityRow& row) {
+    const auto input = row.input_damage.find(report.activation_bits);
+    return row.weight_damage.at(report.weight_bits) +
+           (input == row.input_damage.end() ? 0 : input->second);
+  };
+  std::stable_sort(report.layers.begin(), report.layers.end(),
+                   [&](const auto& a, const auto& b) { return damage(a) > damage(b); });
+  return report;
+}
+
+pipeline::Json by_bits(const std::map<std::int64_t, double>& damages) {
+  auto json = pipeline::Json::object();
+  for (const auto& [bits, damage] : damages) json[std::to_string(bits)] = damage;
+  return json;
+}
+
+}  // namespace
+
+SensitivityReport sensitivity(const std::filesystem::path& model, const Recipe& recipe,
+                              Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return sensitivity_inside(model, recipe, observer ? *observer : silent); });
+}
+
+std::string to_json(const SensitivityReport& report) {
+  auto layers = pipeline::Json::array();
+  for (const SensitivityRow& row : report.layers)
+    layers.push_back({{"name", row.name},
+                      {"op", row.op},
+                      {"weights", row.weights},
+                      {"macs", row.macs},
+                      {"weight_damage", by_bits(row.weight_damage)},
+                      {"input_damage", by_bits(row.input_damage)}});
+  return pipeline::dump({{"model", report.model},
+                         {"source_sha256", report.source_sha256},
+                         {"images", report.images},
+                         {"weight_bits", report.weight_bits},
+                         {"activation_bits", report.activation_bits},
+                         {"layers", layers}});
+}
+
+}  // namespace zsq

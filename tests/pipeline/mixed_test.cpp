@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits under a budget, through the public API: the budget is kept, spent where it helps, and the
+// resolved recipe repeats the choice.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "formats/atomic_file.h"
+#include "pipeline/quantize.h"
+#include "pipeline/sensitivity.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Mixed : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TempFolder;
+    setenv("ZSQ_CACHE", (*folder_ / "cache").c_str(), 1);
+    const auto network = test::train_tiny_network(0);
+    test::save_onnx(network.model, model());
+    test::save_npz(network.test, *folder_ / "tiny.npz");
+  }
+  static void TearDownTestSuite() {
+    unsetenv("ZSQ_CACHE");
+    delete folder_;
+  }
+  static fs::path model() { return *folder_ / "tiny.onnx"; }
+
+  static Recipe recipe(std::vector<std::string> overrides) {
+    for (const char* common : {"data.preset=cifar10", "process.threads=1", "mixed.images=32",
+                               "generate.images.steps=60", "generate.images.batch_size=32"})
+      overrides.insert(overrides.begin(), common);
+    Recipe recipe = load_recipe("instant", overrides);
+    recipe.data.eval_data = *folder_ / "tiny.npz";
+    return recipe;
+  }
+  static QuantizeReport run(const std::vector<std::string>& overrides, const std::string& output) {
+    QuantizeOptions options;
+    options.recipe = recipe(overrides);
+    return quantize(model(), options, *folder_ / output);
+  }
+  static std::map<std::string, std::pair<std::int64_t, std::int64_t>> bits(
+      const QuantizeReport& report) {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> bits;
+    for (const LayerResult& layer : report.layers)
+      bits[layer.name] = {layer.weight_bits, layer.activation_bits};
+    return bits;
+  }
+
+  static test::TempFolder* folder_;
+};
+test::TempFolder* Mixed::folder_ = nullptr;
+
+std::string usage_error(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return "";
+}
+
+TEST_F(Mixed, ASizeIsKeptAndSpent) {
+  const std::string w4 = "quantize.weights.num_bits=4";
+  const QuantizeReport uniform = run({w4}, "uniform");
+  EXPECT_EQ(uniform.scheme, "W4A8");
+  EXPECT_FALSE(uniform.mixed);
+  const std::string size = std::to_string(uniform.quantized_bytes);
+  const QuantizeReport mixed = run({w4, "mixed.target_size=" + size}, "mixed");
+  EXPECT_EQ(mixed.scheme, "mixed");
+  ASSERT_TRUE(mixed.mixed);
+  EXPECT_EQ(mixed.mixed->budget, uniform.quantized_bytes);
+  EXPECT_EQ(mixed.mixed->used, mixed.quantized_bytes);  // what was planned is what is written
+  EXPECT_LE(mixed.quantized_bytes, uniform.quantized_bytes);
+  EXPECT_GE(mixed.quantized_bytes, 0.97 * uniform.quantized_bytes);
+  const auto chosen = bits(mixed), given = bits(uniform);
+  std::set<std::int64_t> widths;
+  for (const auto& [layer, pair] : chosen) {
+    widths.insert(pair.first);
+    EXPECT_EQ(pair.second, given.at(layer).second) << layer;  // activations keep theirs
+  }
+  EXPECT_GE(widths.size(), 3u);
+  EXPECT_EQ(mixed.layers.front().weight_bits, 8);
+  EXPECT_EQ(mixed.layers.back().weight_bits, 8);
+  std::printf("W4A8: uniform %.1f %%, mixed of the same size %.1f %%\n", uniform.student->top1,
+              mixed.student->top1);
+  EXPECT_GE(mixed.student->top1, uniform.student->top1 - 1);
+
+  // The same bits, and the same bytes, from the resolved recipe; the images come from the cache.
+  QuantizeOptions options;
+  options.recipe = load_recipe(*folder_ / "mixed" / "resolved.yaml");
+  EXPECT_EQ(options.recipe.mixed.target_size.amount, 0);
+  options.recipe.name = "instant";  // it stands in the file
+  const QuantizeReport again = quantize(model(), options, *folder_ / "again");
+  EXPECT_EQ(bits(again), chosen);
+  EXPECT_EQ(formats::read_file(*folder_ / "again" / "model.onnx"),
+            formats::read_file(*folder_ / "mixed" / "model.onnx"));
+}
+
+TEST_F(Mixed, BitOperationsAreKept) {
+  const QuantizeReport report = run({"mixed.target_bops=25%"}, "bops");
+  ASSERT_TRUE(report.mixed);
+  EXPECT_LE(report.mixed->used, report.mixed->budget);
+  EXPECT_GE(report.mixed->used, 0.97 * report.mixed->budget);
+  const SensitivityReport layers = sensitivity(model(), recipe({}));
+  std::int64_t used = 0, whole = 0;
+  const auto chosen = bits(report);
+  for (const SensitivityRow& row : layers.layers) {
+    const auto [weight_bits, input_bits] = chosen.at(row.name);
+    used += row.macs * weight_bits * input_bits;
+    whole += row.macs * 64;
+  }
+  EXPECT_EQ(report.mixed->used, used);
+  EXPECT_EQ(report.mixed->budget, whole / 4);
+}
+
+TEST_F(Mixed, WhatCannotBeReachedNamesTheSmallest) {
+  const std::string message = usage_error([] { run({"mixed.target_size=1%"}, "none"); });
+  const auto smallest = message.find("the smallest is ");
+  ASSERT_NE(smallest, std::string::npos) << message;
+  // The size it names can be reached, and a byte less cannot.
+  const double bytes = 1000 * std::stod(message.substr(smallest + 16));
+  const auto size = [](double n) {
+    return "mixed.target_size=" + std::to_string(static_cast<std::int64_t>(n + 0.5));
+  };
+  EXPECT_EQ(run({size(bytes)}, "least").quantized_bytes, std::llround(bytes));
+  usage_error([&] { run({size(bytes - 1)}, "none"); });
+}
+
+TEST_F(Mixed, SensitivityRanksLayers) {
+  const SensitivityReport report =
+      sensitivity(model(), recipe({"quantize.weights.num_bits=3", "mixed.max_bits=6"}));
+  ASSERT_GE(report.layers.size(), 5u);
+  double before = std::numeric_limits<double>::infinity();
+  for (const SensitivityRow& row : report.layers) {
+    EXPECT_EQ(row.weight_damage.size(), 7u) << row.name;  // 2 to 6, and up to the recipe's A8
+    const double damage =
+        row.weight_damage.at(3) + (row.input_damage.empty() ? 0 : row.input_damage.at(8));
+    EXPECT_LE(damage, before);
+    before = damage;
+    EXPECT_GT(row.weight_damage.at(2), row.weight_damage.at(8)) << row.name;
+  }
+}
+
+// A cache that cannot be used costs time and a warning, no result.
+TEST_F(Mixed, ImagesAreKeptWhereTheyCanBe) {
+  struct Log : Observer {
+    void on_message(LogLevel level, const std::string& message) override {
+      (level == LogLevel::warning ? warnings : infos) += message + "\n";
+    }
+    std::string warnings, infos;
+  };
+  const auto damage = [&](Log& log) {
+    return sensitivity(model(), recipe({"mixed.images=4", "mixed.min_bits=8"}), &log)
+        .layers.front()
+        .weight_damage;
+  };
+  Log first, second, damaged, unwritable;
+  const auto expected = damage(first);
+  EXPECT_NE(first.infos.find("making 4 images"), std::string::npos);
+  EXPECT_EQ(damage(second), expected);
+  EXPECT_EQ(second.infos.find("making"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(*folder_ / "cache"))
+    folder_->file("cache/" + entry.path().filename().string(), "x");
+  EXPECT_EQ(damage(damaged), expected);
+  EXPECT_NE(damaged.warnings.find("made anew"), std::string::npos);
+  setenv("ZSQ_CACHE", folder_->file("no_folder", "x").c_str(), 1);
+  EXPECT_EQ(damage(unwritable), expected);
+  EXPECT_NE(unwritable.warnings.find("not kept"), std::string::npos);
+  setenv("ZSQ_CACHE", (*folder_ / "cache").c_str(), 1);
+}
+
+}  // namespace
+}  // namespace zsq
