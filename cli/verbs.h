@@ -15,6 +15,7 @@ int quantize(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int run(const Arguments& arguments);
+int select(const Arguments& arguments);
 int recipes(const Arguments& arguments);
 
 }  // namespace zsq::cli

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/distilled.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/rand.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -22,6 +25,7 @@ namespace fs = std::filesystem;
 std::map<std::string, std::string> describe(const std::string& sha256, const Recipe& recipe,
                                             const DistilledSet& set) {
   std::map<std::string, std::string> metadata{{"source_sha256", sha256},
+                                              {"kind", "optimised, with squares of the next"},
                                               {"purpose", set.purpose},
                                               {"images", std::to_string(set.images)},
                                               {"preset", recipe.data.preset}};
@@ -42,14 +46,35 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
   return folder / (metadata.at("purpose") + "_" + name);
 }
 
+at::Tensor with_squares_of_the_next(const at::Tensor& images, std::uint64_t seed) {
+  at::Tensor result = images.clone();
+  const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
+  const auto side =
+      static_cast<std::int64_t>(std::sqrt(0.5) * static_cast<double>(std::min(height, width)));
+  const auto place = at::rand({n, 2}, at::detail::createCPUGenerator(seed), at::kDouble);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto start = [&](int axis, std::int64_t room) {
+      return static_cast<std::int64_t>(place[i][axis].item<double>() *
+                                       static_cast<double>(room + 1));
+    };
+    const auto top = start(0, height - side), left = start(1, width - side);
+    const auto square = [&](const at::Tensor& image) {
+      return image.narrow(1, top, side).narrow(2, left, side);
+    };
+    square(result[i]).copy_(square(images[(i + 1) % n]));
+  }
+  return result;
+}
+
 at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,
                 Observer& observer) {
-  train::ImageJob job{teacher, recipe.images, set.images, stream_seed(0, set.purpose, 0)};
+  const std::uint64_t seed = stream_seed(0, set.purpose, 0);
+  train::ImageJob job{teacher, recipe.images, set.images, seed};
   if (!recipe.data.preset.empty()) hold_to_pixels(job, eval::preset(recipe.data.preset));
   std::vector<at::Tensor> parts;
   train::make_images(job, observer,
                      [&](const train::MadeImages& made) { parts.push_back(made.images); });
-  return at::cat(parts).contiguous();
+  return with_squares_of_the_next(at::cat(parts), stream_seed(seed, "squares", 0));
 }
 
 at::Device device_of(const models::Model& teacher) {

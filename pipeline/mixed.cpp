@@ -126,11 +126,8 @@ quant::Allocation allocate(const Frame& frame) {
 std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
                                                   const std::string& sha256, const Recipe& recipe,
                                                   bool inputs, Observer& observer) {
-  const auto& bank = recipe.generate.bank;
-  const at::Tensor images = bank.empty()
-                                ? distilled_images(teacher, sha256, recipe,
-                                                   {"sensitivity", recipe.mixed.images}, observer)
-                                : bank_images(bank, teacher, recipe.mixed.images);
+  const at::Tensor images =
+      distilled_images(teacher, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer);
   return quant::measure_sensitivity(
       {teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs},
       observer);

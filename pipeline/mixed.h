@@ -6,13 +6,13 @@
 
 namespace zsq::pipeline {
 
-// The images of recipe.generate.bank where there is one, else distilled ones.
+// On distilled images (pipeline/distilled.h).
 std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& teacher,
                                                          const std::string& sha256,
                                                          const Recipe& recipe, bool inputs,
                                                          Observer& observer);
 
-// What each layer costs of a budget, and what it would cost in 8 bits or in FP32.
+// What is kept to:
 //   target_size  bytes of parameters as report.json counts them (exporters::parameter_bytes);
 //                per cent: of FP32
 //   target_bops  sum over layers of MACs x weight bits x input bits; per cent: of all layers at 8

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/select.h"
+
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+
+#include "cuda_kernels/kl_divergence.h"
+#include "formats/atomic_file.h"
+#include "pipeline/boundary.h"
+#include "pipeline/distilled.h"
+#include "pipeline/finished_run.h"
+#include "pipeline/session.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+using pipeline::Json;
+
+class Selection {
+ public:
+  Selection(const std::vector<fs::path>& folders, const SelectOptions& options, Observer& observer)
+      : observer_(observer) {
+    if (folders.empty())
+      throw Error(ErrorCode::usage, "no output folder of `zsq quantize` is given");
+    for (const fs::path& folder : folders) add_row(folder);
+    Recipe recipe = options.recipe;
+    const Recipe run = load_recipe((folders.front() / "resolved.yaml").string());
+    if (recipe.model.arch.empty()) recipe.model = run.model;
+    if (recipe.data.preset.empty()) recipe.data.preset = run.data.preset;
+    validate(recipe);
+    pipeline::start_process(recipe.process);
+    if (!options.model.empty()) report_.model = options.model.string();
+    const std::string sha256 = formats::sha256_of_file(report_.model);
+    if (sha256 != report_.source_sha256)
+      throw Error(ErrorCode::usage, "'" + report_.model + "' is not the model that " +
+                                        folders.front().string() +
+                                        " was made of (its SHA-256 differs); name it by --model");
+    device_ = recipe.process.device;
+    const models::Model teacher = pipeline::load_float(report_.model, recipe.model, device_);
+    images_ = options.bank.empty()
+                  ? pipeline::distilled_images(teacher, sha256, recipe,
+                                               {"selection", options.images}, observer)
+                  : pipeline::bank_images(options.bank, teacher, options.images);
+    report_.images = images_.size(0);
+    expected_ = answers(teacher);
+  }
+
+  SelectReport run() && {
+    for (SelectRow& row : report_.rows) {
+      const at::Tensor given = answers(pipeline::load_any(row.folder, {}, device_));
+      const auto n = static_cast<double>(report_.images);
+      row.divergence =
+          cuda_kernels::kl_divergence(given, expected_, /*tau=*/1, /*divisor=*/n).item<double>();
+      row.agreement = given.argmax(1).eq(expected_.argmax(1)).sum().item<double>() / n;
+      observer_.on_progress({"select",
+                             ++done_,
+                             static_cast<std::int64_t>(report_.rows.size()),
+                             0,
+                             {{"divergence", row.divergence}, {"agreement", row.agreement}}});
+    }
+    std::stable_sort(
+        report_.rows.begin(), report_.rows.end(),
+        [](const SelectRow& a, const SelectRow& b) { return a.divergence < b.divergence; });
+    return std::move(report_);
+  }
+
+ private:
+  void add_row(const fs::path& folder) {
+    const Json json = pipeline::read_report(folder);
+    if (report_.rows.empty()) {
+      report_.model = json["model"];
+      report_.source_sha256 = json["source_sha256"];
+    } else if (json["source_sha256"] != report_.source_sha256) {
+      throw Error(ErrorCode::usage, folder.string() + " and " + report_.rows.front().folder +
+                                        " were made of different models; only students of one "
+                                        "model can be ranked");
+    }
+    report_.rows.push_back({folder.string(), json["scheme"], json["recipe"],
+                            json.value("seed", std::int64_t{0}),
+                            json["size"].value("quantized_bytes", std::int64_t{0})});
+  }
+
+  at::Tensor answers(const models::Model& model) const {
+    constexpr std::int64_t kBatch = 64;
+    std::vector<at::Tensor> parts;
+    for (std::int64_t first = 0; first < images_.size(0); first += kBatch) {
+      const auto count = std::min(kBatch, images_.size(0) - first);
+      parts.push_back(
+          pipeline::infer(model.graph, model.parameters, images_.narrow(0, first, count)));
+    }
+    return at::cat(parts);
+  }
+
+  Observer& observer_;
+  Device device_ = Device::cpu;
+  SelectReport report_;
+  at::Tensor images_, expected_;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace
+
+SelectReport select(const std::vector<fs::path>& folders, const SelectOptions& options,
+                    Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return Selection(folders, options, observer ? *observer : silent).run(); });
+}
+
+std::string to_json(const SelectReport& report) {
+  auto rows = Json::array();
+  for (const SelectRow& row : report.rows)
+    rows.push_back({{"folder", row.folder},
+                    {"scheme", row.scheme},
+                    {"recipe", row.recipe},
+                    {"seed", row.seed},
+                    {"quantized_bytes", row.quantized_bytes},
+                    {"divergence", row.divergence},
+                    {"agreement", row.agreement}});
+  return pipeline::dump({{"model", report.model},
+                         {"source_sha256", report.source_sha256},
+                         {"images", report.images},
+                         {"rows", rows}});
+}
+
+}  // namespace zsq

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several quantized models is best, told without real images: how near each one's answers
+// are to the original network's, on images that no run had a part in.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/observer.h"
+#include "recipes/recipe.h"
+
+namespace zsq {
+
+struct SelectOptions {
+  Recipe recipe = load_recipe("deploy");  // generate.images, model and process
+  std::filesystem::path model;            // the original; empty: where the first report says
+  std::filesystem::path bank;             // images; empty: made once from the original, and kept
+  std::int64_t images = 256;
+};
+
+struct SelectRow {
+  std::string folder, scheme, recipe;
+  std::int64_t seed = 0, quantized_bytes = 0;
+  double divergence = 0;  // KL(original || quantized), temperature 1, nats an image
+  double agreement = 0;   // share of the images that both give one class
+};
+
+struct SelectReport {
+  std::string model, source_sha256;
+  std::int64_t images = 0;
+  std::vector<SelectRow> rows;  // nearest first
+};
+
+// `folders`: output folders of `zsq quantize`, all of one model. What is measured is the exported
+// file. Error(usage) where they are of different models; Error(bad_input) for a folder that holds
+// no finished run.
+SelectReport select(const std::vector<std::filesystem::path>& folders, const SelectOptions& options,
+                    Observer* observer = nullptr);
+
+std::string to_json(const SelectReport& report);
+
+}  // namespace zsq
