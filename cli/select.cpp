@@ -19,7 +19,7 @@ int select(const Arguments& arguments) {
   flags.text("model", "FILE", "the original model (default: where the first folder's report says)");
   flags.text("images", "FILE",
              "bank of `zsq generate --form safetensors` (default: made once, and kept)");
-  flags.text("count,n", "N", "how many images (default: 256)");
+  flags.text("count,n", "N", "how many images (default: 64)");
   flags.texts("set", "KEY=VALUE", "one recipe setting, as generate.images.steps=100");
   flags.common();
   if (!flags.parse(arguments)) return 0;

@@ -2,8 +2,10 @@
 #include "pipeline/mixed.h"
 
 #include <cstdio>
+#include <numeric>
 
 #include "exporters/export.h"
+#include "models/load.h"
 #include "pipeline/distilled.h"
 #include "pipeline/student_layers.h"
 #include "quant/allocate_bits.h"
@@ -19,106 +21,95 @@ struct Candidate {
   quant::BitChoice choice;
 };
 
-// What does not depend on the choice.
-struct Frame {
-  bool size;  // else bit operations
-  std::int64_t whole = 0, fixed = 0, budget = 0;
-  std::vector<std::vector<Candidate>> candidates;  // by layer; one where the bits are fixed
-};
-
-std::string amount_text(const Frame& frame, std::int64_t amount) {
-  char text[64];
-  if (frame.size)
-    std::snprintf(text, sizeof text, "%.3fkB", static_cast<double>(amount) / 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.6gM bit operations", static_cast<double>(amount) / 1e6);
-  return text;
+// The student with `bits` in every layer that may change (0: as the recipe has them). Only bits
+// matter here, so the quickest rules serve.
+quant::Student student_of(const models::Model& teacher, const Recipe& recipe, std::int64_t bits) {
+  QuantOptions options = recipe.quantize;
+  options.weights.range = WeightRange::min_max;
+  options.weights.rounding = WeightRounding::nearest;
+  options.bias_correction = BiasCorrection::none;
+  if (bits > 0) options.weights.num_bits = options.activations.num_bits = bits;
+  return quant::insert_quantizers(teacher, options);
 }
 
-class Chooser {
+std::int64_t bit_operations(std::int64_t macs, std::int64_t weight_bits, std::int64_t input_bits) {
+  return macs * weight_bits * (input_bits ? input_bits : 32);
+}
+
+class Target {
  public:
-  Chooser(const models::Model& teacher, const Recipe& recipe,
-          const std::vector<LayerSensitivity>& layers)
-      : recipe_(recipe), layers_(layers) {
-    QuantOptions quickest = recipe.quantize;  // only bits matter here, so the quickest rules serve
-    quickest.weights.range = WeightRange::min_max;
-    quickest.weights.rounding = WeightRounding::nearest;
-    quickest.bias_correction = BiasCorrection::none;
-    student_ = quant::insert_quantizers(teacher, quickest);
-    uniform_ = student_layers(student_);
-    frame_.size = recipe.mixed.target_size.amount > 0;
-    const auto bytes = exporters::parameter_bytes(teacher, student_);
-    frame_.whole = frame_.size ? bytes.fp32_bytes : 0;
-    frame_.fixed = frame_.size ? bytes.quantized_bytes : 0;
-    for (std::size_t l = 0; l < layers.size(); ++l) add_layer(l);
-    const Budget& target = frame_.size ? recipe.mixed.target_size : recipe.mixed.target_bops;
-    frame_.budget = static_cast<std::int64_t>(
-        target.percent ? target.amount / 100 * static_cast<double>(frame_.whole) : target.amount);
+  Target(const models::Model& teacher, const Recipe& recipe)
+      : teacher_(teacher), recipe_(recipe), macs_(models::multiply_accumulates(teacher)) {
+    const Budget& given = size() ? recipe.mixed.target_size : recipe.mixed.target_bops;
+    std::int64_t whole = 64 * std::accumulate(macs_.begin(), macs_.end(), std::int64_t{0});
+    if (size())
+      whole = exporters::parameter_bytes(teacher, student_of(teacher, recipe, 0)).fp32_bytes;
+    budget = static_cast<std::int64_t>(
+        given.percent ? given.amount / 100 * static_cast<double>(whole) : given.amount);
+    const std::int64_t least = cost(student_of(teacher, recipe, recipe.mixed.min_bits));
+    if (budget >= least) return;
+    char share[32];
+    std::snprintf(share, sizeof share, "%.2f%%",
+                  100 * static_cast<double>(least) / static_cast<double>(whole));
+    throw Error(ErrorCode::usage,
+                std::string(size() ? "mixed.target_size" : "mixed.target_bops") + ": " +
+                    words(budget) + " cannot be reached; the smallest is " + words(least) + " (" +
+                    share +
+                    "), with mixed.min_bits in every layer that may change. "
+                    "quantize.first_last_bits=0 lets the first and last layer change too");
   }
 
-  const Frame& frame() const { return frame_; }
+  std::int64_t budget = 0;
 
- private:
-  void add_layer(std::size_t l) {
-    const LayerSensitivity& layer = layers_[l];
-    const StudentLayer& now = uniform_[l];
-    const bool keep = layer.end && recipe_.quantize.first_last_bits > 0;
-    // The bits of the student without a budget are in `fixed`; candidates count what they add.
-    if (frame_.size) frame_.fixed -= cost(layer, now.weight_bits, 0);
-    if (!frame_.size) frame_.whole += layer.macs * 8 * 8;
-    std::vector<Candidate> candidates;
-    const auto add = [&](std::int64_t weight_bits, double weight_damage, std::int64_t input_bits,
-                         double input_damage) {
-      candidates.push_back({weight_bits,
-                            input_bits,
-                            {cost(layer, weight_bits, input_bits), weight_damage + input_damage}});
-    };
-    for (const auto& [bits, damage] : layer.weight_damage) {
-      if (keep) continue;
-      if (frame_.size || layer.input_damage.empty()) {
-        add(bits, damage, now.activation_bits, 0);
-        continue;
-      }
-      for (const auto& [input_bits, input_damage] : layer.input_damage)
-        add(bits, damage, input_bits, input_damage);
-    }
-    if (keep) add(now.weight_bits, 0, now.activation_bits, 0);
-    frame_.candidates.push_back(std::move(candidates));
+  bool size() const { return recipe_.mixed.target_size.amount > 0; }
+
+  std::int64_t cost(const quant::Student& student) const {
+    if (size()) return exporters::parameter_bytes(teacher_, student).quantized_bytes;
+    std::int64_t sum = 0;
+    for (const StudentLayer& layer : student_layers(student))
+      sum += bit_operations(macs_[static_cast<std::size_t>(teacher_.graph.id_of(layer.name))],
+                            layer.weight_bits, layer.activation_bits);
+    return sum;
   }
 
+  // What of this depends on one layer.
   std::int64_t cost(const LayerSensitivity& layer, std::int64_t weight_bits,
                     std::int64_t input_bits) const {
-    if (frame_.size)
-      return exporters::code_bytes(layer.weights, layer.channels, weight_bits,
-                                   recipe_.quantize.weights.symmetric);
-    return layer.macs * weight_bits * (input_bits ? input_bits : 32);
+    return size() ? exporters::code_bytes(layer.weights, layer.channels, weight_bits,
+                                          recipe_.quantize.weights.symmetric)
+                  : bit_operations(layer.macs, weight_bits, input_bits);
   }
 
+  std::string words(std::int64_t amount) const {
+    char text[64];
+    if (size())
+      std::snprintf(text, sizeof text, "%.3fkB", static_cast<double>(amount) / 1e3);
+    else
+      std::snprintf(text, sizeof text, "%.6gM bit operations", static_cast<double>(amount) / 1e6);
+    return text;
+  }
+
+ private:
+  const models::Model& teacher_;
   const Recipe& recipe_;
-  const std::vector<LayerSensitivity>& layers_;
-  quant::Student student_;
-  std::vector<StudentLayer> uniform_;
-  Frame frame_;
+  std::vector<std::int64_t> macs_;  // by node
 };
 
-quant::Allocation allocate(const Frame& frame) {
-  std::vector<std::vector<quant::BitChoice>> groups;
-  for (const auto& layer : frame.candidates) {
-    groups.emplace_back();
-    for (const Candidate& candidate : layer) groups.back().push_back(candidate.choice);
+// What a layer may be; `now`: what it is without a budget.
+std::vector<Candidate> candidates_of(const LayerSensitivity& layer, const StudentLayer& now,
+                                     const Target& target) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](std::int64_t weight_bits, std::int64_t input_bits, double damage) {
+    candidates.push_back(
+        {weight_bits, input_bits, {target.cost(layer, weight_bits, input_bits), damage}});
+  };
+  for (const auto& [bits, damage] : layer.weight_damage) {
+    if (target.size() || layer.input_damage.empty()) add(bits, now.activation_bits, damage);
+    if (target.size()) continue;
+    for (const auto& [input_bits, input_damage] : layer.input_damage)
+      add(bits, input_bits, damage + input_damage);
   }
-  const auto found = quant::allocate_bits(groups, frame.budget - frame.fixed);
-  if (found) return *found;
-  const std::int64_t least = frame.fixed + quant::least_cost(groups);
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f%%",
-                100 * static_cast<double>(least) / static_cast<double>(frame.whole));
-  throw Error(ErrorCode::usage,
-              std::string(frame.size ? "mixed.target_size" : "mixed.target_bops") + ": " +
-                  amount_text(frame, frame.budget) + " cannot be reached; the smallest is " +
-                  amount_text(frame, least) + " (" + share +
-                  "), with mixed.min_bits in every layer that may change. "
-                  "quantize.first_last_bits=0 lets the first and last layer change too");
+  return candidates;
 }
 
 }  // namespace
@@ -135,29 +126,40 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
 
 MixedResult choose_bits(const models::Model& teacher, const std::string& sha256, Recipe& recipe,
                         Observer& observer) {
-  const bool size = recipe.mixed.target_size.amount > 0;
   // These are what is to be found.
   recipe.quantize.weights.layer_bits.clear();
   recipe.quantize.activations.layer_bits.clear();
-  const auto layers = measure_sensitivity(teacher, sha256, recipe, !size, observer);
-  const Frame frame = Chooser(teacher, recipe, layers).frame();
-  const quant::Allocation allocation = allocate(frame);
-
-  MixedResult result;
-  result.budget_kind = size ? "size" : "bops";
-  result.budget = frame.budget;
-  result.used = frame.fixed + allocation.cost;
-  result.predicted_divergence = allocation.damage;
+  const Target target(teacher, recipe);
+  const auto layers = measure_sensitivity(teacher, sha256, recipe, !target.size(), observer);
+  const quant::Student uniform = student_of(teacher, recipe, 0);
+  const auto now = student_layers(uniform);
+  std::int64_t fixed = target.cost(uniform);  // what no choice changes
+  std::vector<std::size_t> open;              // layers that may change
+  std::vector<std::vector<Candidate>> candidates;
+  std::vector<std::vector<quant::BitChoice>> groups;
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const Candidate& chosen = frame.candidates[l][allocation.chosen[l]];
-    if (layers[l].end && recipe.quantize.first_last_bits > 0) continue;  // keeps its bits anyway
-    recipe.quantize.weights.layer_bits.push_back({layers[l].layer, chosen.weight_bits});
-    if (!size && !layers[l].input_damage.empty())
-      recipe.quantize.activations.layer_bits.push_back({layers[l].layer, chosen.input_bits});
+    if (layers[l].end && recipe.quantize.first_last_bits > 0) continue;
+    open.push_back(l);
+    fixed -= target.cost(layers[l], now[l].weight_bits, now[l].activation_bits);
+    candidates.push_back(candidates_of(layers[l], now[l], target));
+    groups.emplace_back();
+    for (const Candidate& candidate : candidates.back()) groups.back().push_back(candidate.choice);
+  }
+  const auto found = quant::allocate_bits(groups, target.budget - fixed);
+  if (!found) throw Error(ErrorCode::internal, "no choice of bits meets a budget that was reached");
+
+  const MixedResult result{target.size() ? "size" : "bops", target.budget, fixed + found->cost,
+                           found->damage};
+  observer.on_message(LogLevel::info, "bits chosen: " + target.words(result.used) + " of " +
+                                          target.words(result.budget));
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const LayerSensitivity& layer = layers[open[i]];
+    const Candidate& chosen = candidates[i][found->chosen[i]];
+    recipe.quantize.weights.layer_bits.push_back({layer.layer, chosen.weight_bits});
+    if (!target.size() && !layer.input_damage.empty())
+      recipe.quantize.activations.layer_bits.push_back({layer.layer, chosen.input_bits});
   }
   recipe.mixed.target_size = recipe.mixed.target_bops = {};
-  observer.on_message(LogLevel::info, "bits chosen: " + amount_text(frame, result.used) + " of " +
-                                          amount_text(frame, result.budget));
   return result;
 }
 

@@ -17,7 +17,7 @@ struct SelectOptions {
   Recipe recipe = load_recipe("deploy");  // generate.images, model and process
   std::filesystem::path model;            // the original; empty: where the first report says
   std::filesystem::path bank;             // images; empty: made once from the original, and kept
-  std::int64_t images = 256;
+  std::int64_t images = 64;
 };
 
 struct SelectRow {
