@@ -151,7 +151,7 @@ LogLevel Flags::log_level() const {
   throw Error(ErrorCode::usage, "--log_level: '" + level + "' is not debug, info or warning");
 }
 
-Recipe Flags::recipe() const {
+std::vector<std::string> Flags::overrides() const {
   std::vector<std::string> overrides;
   if (has("scheme")) {
     const Scheme scheme = Scheme::parse(get("scheme"));
@@ -161,7 +161,11 @@ Recipe Flags::recipe() const {
   for (const auto& [flag, key] : settings_)
     if (has(flag)) overrides.push_back(key + "=" + get(flag));
   for (const std::string& override : list("set")) overrides.push_back(override);
-  return load_recipe(has("recipe") ? get("recipe") : "deploy", overrides);
+  return overrides;
+}
+
+Recipe Flags::recipe() const {
+  return load_recipe(has("recipe") ? get("recipe") : "deploy", overrides());
 }
 
 }  // namespace zsq::cli

@@ -42,7 +42,9 @@ class Flags {
   bool json() const;                                                         // --format json
   LogLevel log_level() const;
 
-  // --recipe, then --scheme and the flags declared by setting(), then --set, in this order.
+  // Of --scheme and the flags declared by setting(), then --set, in this order: key=value.
+  std::vector<std::string> overrides() const;
+  // --recipe with these overrides.
   Recipe recipe() const;
 
  private:

@@ -16,6 +16,7 @@ int eval(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int run(const Arguments& arguments);
 int select(const Arguments& arguments);
+int reproduce(const Arguments& arguments);
 int recipes(const Arguments& arguments);
 
 }  // namespace zsq::cli

@@ -10,7 +10,8 @@ namespace {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"inspect", "quantize", "eval", "generate", "run", "bench", "recipes"}) {
+  for (const char* verb : {"inspect", "quantize", "eval", "generate", "run", "select", "reproduce",
+                           "bench", "recipes"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << help.out;
     const Outcome verb_help = run(std::string(verb) + " --help");
     EXPECT_EQ(verb_help.code, 0) << verb_help.err;
@@ -85,6 +86,44 @@ TEST_F(Cli, QuantizeEvalAndRunWorkTogether) {
                            "/resolved.yaml -o " + path("gate"));
   EXPECT_EQ(gate.code, 3) << gate.err;
   EXPECT_TRUE(fs::exists(folder_ / "gate" / "model.onnx"));
+}
+
+TEST_F(Cli, BudgetsAndSensitivity) {
+  setenv("ZSQ_CACHE", path("cache").c_str(), 1);
+  const std::string model = tiny().model.string();
+  const std::string few =
+      " --threads 1 --set mixed.images=8 --set generate.images.steps=5 "
+      "--preset cifar10";
+  const Outcome table = run("inspect --sensitivity " + model + few);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find(" W2 "), std::string::npos) << table.out;
+  // Every line of numbers has as many columns as the head.
+  std::istringstream lines(table.out.substr(table.out.find("\n\n") + 2));
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) {
+    width = width ? width : line.size();
+    EXPECT_TRUE(line.size() == width || line.size() == width - 70) << line;
+  }
+  const Outcome listed = run("inspect --sensitivity --format json --quiet " + model + few);
+  EXPECT_EQ(nlohmann::json::parse(listed.out)["images"], 8);
+  EXPECT_EQ(listed.err, "");
+
+  const std::string quantize = "quantize " + model + " --recipe instant -o " + path("out") + few;
+  const Outcome mixed = run(quantize + " --target_size 25%");
+  ASSERT_EQ(mixed.code, 0) << mixed.err;
+  EXPECT_NE(mixed.out.find("layers "), std::string::npos) << mixed.out;
+  const auto report = nlohmann::json::parse(text_of(folder_ / "out" / "report.json"));
+  EXPECT_EQ(report["mixed"]["budget_kind"], "size");
+  EXPECT_LE(report["size"]["quantized_bytes"], 0.25 * report["size"]["fp32_bytes"].get<double>());
+  EXPECT_NE(text_of(folder_ / "out" / "report.html").find("chosen for a budget"),
+            std::string::npos);
+  const Outcome ranked = run("select --threads 1 -n 8 --set generate.images.steps=5 " +
+                             path("out") + " " + path("out"));
+  EXPECT_EQ(ranked.code, 0) << ranked.err;
+  EXPECT_NE(ranked.out.find("   2  "), std::string::npos) << ranked.out;
+  expect_error(2, quantize + " --quiet --target_size 1%", {"cannot be reached", "smallest"});
+  expect_error(2, quantize + " --target_size much", {"mixed.target_size", "120kB"});
+  unsetenv("ZSQ_CACHE");
 }
 
 TEST_F(Cli, GenerateWritesImages) {
