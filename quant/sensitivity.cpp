@@ -25,6 +25,9 @@ using models::NodeId;
 
 constexpr std::int64_t kBatch = 16;  // the inputs of all layers are kept for one batch
 
+// No node of a network is called so.
+std::string own_name(const std::string& name) { return "zsq sensitivity: " + name; }
+
 class StoredTensor : public models::CustomOp {
  public:
   explicit StoredTensor(at::Tensor value) : value_(std::move(value)) {}
@@ -197,11 +200,11 @@ class Meter {
     models::ParameterStore parameters = model_.parameters;
     Graph graph;
     graph.input_shape = model_.graph.input_shape;
-    graph.input = graph.add({"images", models::Input{}, {}});
+    graph.input = graph.add({own_name("images"), models::Input{}, {}});
     std::map<NodeId, NodeId> copies;
     for_each_border(model_.graph, reached, [&](NodeId id) {
       if (copies.contains(id)) return;
-      copies[id] = graph.add({"stored." + std::to_string(id),
+      copies[id] = graph.add({own_name(std::to_string(id)),
                               models::Custom{std::make_shared<StoredTensor>(stored_.at(id))},
                               {}});
     });
@@ -232,8 +235,8 @@ class Meter {
     if (!change.quantizer) return;
     put(parameters, change.scale_name, change.scale);
     put(parameters, change.zero_point_name, change.zero_point);
-    layer.inputs[0] =
-        graph.add({"input_quantizer", models::Custom{change.quantizer}, {layer.inputs[0]}});
+    layer.inputs[0] = graph.add(
+        {own_name("input_quantizer"), models::Custom{change.quantizer}, {layer.inputs[0]}});
   }
 
   static std::string put(models::ParameterStore& parameters, const std::string& name,
