@@ -6,15 +6,21 @@
 #include <ATen/ops/log.h>
 #include <ATen/ops/mul.h>
 
-#include <set>
-
 namespace zsq::train {
 namespace {
 
 constexpr std::int64_t kFineBits = 8;  // so many bits leave nothing to learn
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 
-std::set<std::string> scale_names(const quant::Student& student, LearnScales which) {
+NamedTensors logs_of(const models::ParameterStore& parameters, const std::set<std::string>& names) {
+  NamedTensors logs;
+  for (const auto& name : names) logs.emplace_back(name, at::log(parameters.at(name).detach()));
+  return logs;
+}
+
+}  // namespace
+
+std::set<std::string> scales_that_learn(const quant::Student& student, LearnScales which) {
   std::set<std::string> names;
   if (which == LearnScales::none) return names;
   for (const auto id : quant::activation_sites(student.graph)) {
@@ -29,19 +35,9 @@ std::set<std::string> scale_names(const quant::Student& student, LearnScales whi
   return names;
 }
 
-NamedTensors logs_of(const quant::Student& student, LearnScales which) {
-  NamedTensors logs;
-  for (const auto& name : scale_names(student, which))
-    logs.emplace_back(name, at::log(student.parameters.at(name).detach()));
-  return logs;
-}
-
-}  // namespace
-
-ScaleSteps::ScaleSteps(const quant::Student& student, LearnScales which)
-    : logs_(logs_of(student, which)), adam_(logs_, kBeta1, kBeta2) {
-  for (const auto& [name, log] : logs_)
-    scales_.push_back(student.parameters.at(name).requires_grad_(true));
+ScaleSteps::ScaleSteps(const models::ParameterStore& parameters, const std::set<std::string>& names)
+    : logs_(logs_of(parameters, names)), adam_(logs_, kBeta1, kBeta2) {
+  for (const auto& [name, log] : logs_) scales_.push_back(parameters.at(name).requires_grad_(true));
 }
 
 ScaleSteps::~ScaleSteps() {

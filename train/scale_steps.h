@@ -3,18 +3,25 @@
 // on log(scale): a step is a relative change, a scale stays positive, and the paper's factor on the
 // gradient, 1 / sqrt(n qmax), cancels. Zero points stay.
 #pragma once
+#include <set>
+
 #include "quant/student.h"
 #include "train/optimizers.h"
 #include "train/trainer.h"
 
 namespace zsq::train {
 
+// The scales that `which` names: of activations with fewer than 8 bits, and of such weights whose
+// range is not taken anew at each step.
+std::set<std::string> scales_that_learn(const quant::Student& student, LearnScales which);
+
 class ScaleSteps {
  public:
-  // The scales that options.learn_scales names: of activations with fewer than 8 bits, and of
-  // weights whose range is not taken anew at each step. Lets them require gradients until the end
-  // of its life. Activations have scales only once they are calibrated.
-  ScaleSteps(const quant::Student& student, LearnScales which);
+  // Lets these scales require gradients until the end of its life. Activations have scales only
+  // once they are calibrated.
+  ScaleSteps(const models::ParameterStore& parameters, const std::set<std::string>& names);
+  ScaleSteps(const quant::Student& student, LearnScales which)
+      : ScaleSteps(student.parameters, scales_that_learn(student, which)) {}
   ~ScaleSteps();
   ScaleSteps(const ScaleSteps&) = delete;
   ScaleSteps& operator=(const ScaleSteps&) = delete;

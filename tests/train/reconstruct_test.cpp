@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/reconstruct.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/round.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "models/load.h"
+#include "quant/fold_batch_norm.h"
+#include "quant/ranges.h"
+#include "tests/quant/net.h"
+#include "tests/support/shared.h"
+#include "tests/train/tiny.h"
+#include "train/reconstruct_block.h"
+
+namespace zsq::train {
+namespace {
+
+QuantOptions bits(std::int64_t weights, std::int64_t activations) {
+  QuantOptions options;
+  options.weights.num_bits = weights;
+  options.activations.num_bits = activations;
+  options.activations.calibration_images = 32;
+  return options;
+}
+
+ReconstructOptions short_run() {
+  ReconstructOptions options;
+  options.iterations = 60;
+  options.batch_size = 8;
+  options.lr_rounding = 0.1;
+  return options;
+}
+
+at::Tensor noise(const models::Model& model, std::int64_t n, std::uint64_t seed) {
+  const auto& [c, h, w] = model.graph.input_shape;
+  return test::normal({n, c, h, w}, seed);
+}
+
+struct Prepared {
+  Prepared(models::Model model, const QuantOptions& quant, std::int64_t n = 32)
+      : teacher(std::move(model)),
+        student(quant::insert_quantizers(teacher, quant)),
+        images(noise(teacher, n, 3)) {
+    quant::calibrate(student, [&] { return images; });
+  }
+  ReconstructReport run(const ReconstructOptions& options, Observer& observer) {
+    return reconstruct({teacher, student, images, options, 5, time_budget}, observer);
+  }
+  ReconstructReport run(const ReconstructOptions& options) {
+    Observer silent;
+    return run(options, silent);
+  }
+  at::Tensor logits(const at::Tensor& x) const {
+    const at::NoGradGuard no_grad;
+    return models::execute(student.graph, student.parameters, x);
+  }
+  models::Model teacher;
+  quant::Student student;
+  at::Tensor images;
+  double time_budget = 0;
+};
+
+void expect_every_block_gains(const ReconstructReport& report) {
+  for (const auto& block : report.blocks) EXPECT_LT(block.after, block.before) << block.name;
+}
+
+// The latent weights lie in the middle of their cells, and what is exported are these codes.
+void expect_decided(const quant::Student& student) {
+  for (const auto& site : quant::weight_sites(student)) {
+    const auto& latent = student.parameters.at(site.parameter);
+    EXPECT_FALSE(latent.requires_grad());
+    const auto [scale, zero_point] = site.op->grid(latent, student.parameters);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(latent.dim()), 1);
+    rows[0] = -1;
+    const auto steps = latent.div(scale.view(rows));
+    EXPECT_LT(steps.sub(steps.round()).abs().max().item<float>(), 1e-4) << site.parameter;
+    const auto codes = steps.round().add(zero_point.view(rows)).to(at::kInt);
+    const auto& spec = site.op->spec();
+    EXPECT_GE(codes.min().item<int>(), spec.qmin);
+    EXPECT_LE(codes.max().item<int>(), spec.qmax);
+    EXPECT_TRUE(
+        cuda_kernels::quantize(latent, scale, zero_point, spec.qmin, spec.qmax).equal(codes));
+  }
+}
+
+TEST(Reconstruct, EveryBlockGains) {
+  for (const auto& quant : {bits(4, 4), bits(2, 4), bits(2, 2)}) {
+    Prepared p(test::residual_network(), quant);
+    const auto unseen = noise(p.teacher, 32, 4);
+    const auto wanted = models::execute(p.teacher.graph, p.teacher.parameters, unseen);
+    const auto off = [&] { return mean_squared_error(p.logits(unseen), wanted).item<double>(); };
+    const double before = off();
+    const auto report = p.run(short_run());
+    ASSERT_EQ(report.blocks.size(), 4U);  // stem, residual block, convolution, classifier
+    EXPECT_EQ(report.blocks[1].name, "relu");
+    EXPECT_EQ(report.blocks[1].iterations, 60);
+    EXPECT_EQ(report.images, 32);
+    expect_every_block_gains(report);
+    EXPECT_LT(off(), before);
+    expect_decided(p.student);
+  }
+}
+
+TEST(Reconstruct, IsDeterministic) {
+  Prepared a(test::residual_network(), bits(3, 3)), b(test::residual_network(), bits(3, 3));
+  a.run(short_run());
+  b.run(short_run());
+  expect_equal(a.student.parameters, b.student.parameters);
+}
+
+// The student of an equalised network has other values between its layers, but the same logits.
+TEST(Reconstruct, FollowsTheEqualisedNetwork) {
+  auto quant = bits(3, 8);
+  quant.equalize = true;
+  Prepared p(test::residual_network(), quant);
+  for (const auto& block : p.run(short_run()).blocks) EXPECT_LT(block.before, 0.1) << block.name;
+}
+
+TEST(Reconstruct, TakesFewerImagesWhereMemoryEnds) {
+  struct Listener : Observer {
+    void on_message(LogLevel level, const std::string& text) override {
+      if (level == LogLevel::warning) warning = text;
+    }
+    std::string warning;
+  } listener;
+  // 3 x 64 x 64 pixels in, twice 8 x 64 x 64 values out, f32: 48 + 2 x 128 KiB an image.
+  test::Net net({3, 64, 64});
+  auto x = net.conv_bn_relu("a", net.input(), 3, 8);
+  x = net.conv_bn_relu("b", x, 8, 8);
+  x = net.op("pool", models::GlobalAvgPool{}, {x});
+  Prepared p(net.finish(net.op("flatten", models::Flatten{}, {x})), bits(4, 4), 6);
+  auto options = short_run();
+  options.iterations = 2;
+  options.memory = 1;
+  EXPECT_EQ(p.run(options, listener).images, 3);
+  EXPECT_NE(listener.warning.find("reconstruct.memory"), std::string::npos);
+}
+
+TEST(Reconstruct, EndsBlocksByTheClock) {
+  Prepared p(test::residual_network(), bits(4, 4));
+  p.time_budget = 1e-6;
+  for (const auto& block : p.run(short_run()).blocks) EXPECT_EQ(block.iterations, 1);
+  expect_decided(p.student);
+}
+
+TEST(Reconstruct, StopsWhenAsked) {
+  Prepared p(test::residual_network(), bits(4, 4));
+  Watch watch;
+  watch.stop_after = 70;  // in the second block
+  try {
+    p.run(short_run(), watch);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::stopped);
+    EXPECT_NE(std::string(error.what()).find("block 2 of 4"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(watch.seen.back().step, 70);
+  EXPECT_EQ(watch.seen.back().total, 240);
+}
+
+TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
+  const auto path = test::shared_path("models/resnet20_cifar10.onnx");
+  ZSQ_SKIP_WITHOUT(path);
+  Prepared p(models::load(path), bits(2, 4));
+  auto options = short_run();
+  options.iterations = 12;
+  options.lr_rounding = 0.3;
+  const auto report = p.run(options);
+  ASSERT_EQ(report.blocks.size(), 11U);
+  // The first and the last one have 8 bits: hardly anything to gain.
+  for (std::size_t i = 1; i < 10; ++i)
+    EXPECT_LT(report.blocks[i].after, report.blocks[i].before) << report.blocks[i].name;
+  expect_decided(p.student);
+}
+
+TEST(Chances, AreTrueForTheShareAndNewAtEachCall) {
+  Chances chances(0.3, 40000, 1, at::kCPU);
+  const auto like = at::zeros({10, 20, 10, 20}).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto a = chances.like(like), b = chances.like(like);
+  EXPECT_EQ(a.strides(), like.strides());
+  EXPECT_NEAR(a.to(at::kDouble).mean().item<double>(), 0.3, 0.02);
+  // Independent ones differ in 2 * 0.3 * 0.7 of the places.
+  EXPECT_NEAR(a.ne(b).to(at::kDouble).mean().item<double>(), 0.42, 0.02);
+}
+
+TEST(DropQuantizers, MixFloatAndQuantizedValues) {
+  const at::NoGradGuard no_grad;
+  Prepared p(test::residual_network(), bits(8, 2));
+  const auto output = [&](double share) {
+    const auto graph =
+        drop_quantizers(p.student.graph, std::make_shared<Chances>(share, 1 << 20, 1, at::kCPU));
+    return models::execute(graph, p.student.parameters, p.images);
+  };
+  EXPECT_TRUE(output(0).equal(p.logits(p.images)));
+  auto float_activations = p.student;
+  for (const auto id : quant::activation_sites(float_activations.graph))
+    float_activations.graph[id].op = models::Clip{-1e30f, 1e30f};
+  const auto unquantized =
+      models::execute(float_activations.graph, float_activations.parameters, p.images);
+  EXPECT_TRUE(output(1).equal(unquantized));
+  EXPECT_FALSE(output(0.5).equal(unquantized));
+}
+
+}  // namespace
+}  // namespace zsq::train

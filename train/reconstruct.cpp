@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/reconstruct.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "quant/equalize.h"
+#include "train/reconstruct_block.h"
+
+namespace zsq::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using models::Block;
+using models::Graph;
+using models::Shape;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::int64_t values_of(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+class Reconstruction {
+ public:
+  Reconstruction(const ReconstructJob& job, Observer& observer)
+      : job_(job),
+        observer_(observer),
+        teacher_(job.student.options.equalize ? quant::equalize(job.teacher) : job.teacher),
+        blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
+        shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)) {}
+
+  ReconstructReport operator()() {
+    report_.images = affordable_images();
+    batch_ = std::min(job_.options.batch_size, report_.images);
+    BlockValues values;
+    values.float_input = values.student_input = job_.images.narrow(0, 0, report_.images);
+    const auto costs = job_.time_budget > 0 ? seconds_of_blocks() : std::vector<double>();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const double left = costs.empty() ? 0 : std::accumulate(costs.begin() + i, costs.end(), 0.0);
+      const double time =
+          costs.empty() ? 0
+                        : std::max(0.0, job_.time_budget - seconds_since(begin_)) * costs[i] / left;
+      take(i, values, time);
+    }
+    report_.seconds = seconds_since(begin_);
+    return report_;
+  }
+
+ private:
+  Graph teachers_part(const Block& block) const {
+    return models::cut_out(teacher_.graph, block.entry, block.exit, shapes_[block.entry]);
+  }
+  Graph students_part(const Block& block) const {
+    const auto& graph = job_.student.graph;
+    const auto same = [&](models::NodeId id) { return graph.id_of(teacher_.graph[id].name); };
+    return models::cut_out(graph, same(block.entry), same(block.exit), shapes_[block.entry]);
+  }
+
+  // Both inputs and both outputs of a block, bar one input while its student learns or one output
+  // later, lie in memory at a time.
+  std::int64_t affordable_images() const {
+    std::int64_t largest = 0;
+    for (const Block& block : blocks_) {
+      const auto entry = values_of(shapes_[block.entry]), exit = values_of(shapes_[block.exit]);
+      largest = std::max(largest, entry + exit + std::max(entry, exit));
+    }
+    const auto bytes = largest * static_cast<std::int64_t>(sizeof(float));
+    const auto fits = std::max<std::int64_t>(1, (job_.options.memory << 20) / bytes);
+    if (fits < job_.images.size(0))
+      observer_.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
+                                                  std::to_string(fits) + " images; the other " +
+                                                  std::to_string(job_.images.size(0) - fits) +
+                                                  " are left out");
+    return std::min(fits, job_.images.size(0));
+  }
+
+  // Of a batch in the float network.
+  std::vector<double> seconds_of_blocks() const {
+    const at::NoGradGuard no_grad;
+    std::vector<double> seconds;
+    auto value = job_.images.narrow(0, 0, batch_);
+    for (const Block& block : blocks_) {
+      const auto begin = Clock::now();
+      value = run(teachers_part(block), teacher_.parameters, value);
+      seconds.push_back(seconds_since(begin));
+    }
+    return seconds;
+  }
+
+  at::Tensor run(const Graph& part, const models::ParameterStore& parameters,
+                 const at::Tensor& input) const {
+    const auto images = models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast);
+    return models::execute(part, parameters, images, nullptr, job_.precision);
+  }
+
+  // The same for all images, batch by batch.
+  at::Tensor run_all(const Graph& part, const models::ParameterStore& parameters,
+                     const at::Tensor& inputs) const {
+    const at::NoGradGuard no_grad;
+    at::Tensor outputs;
+    for (std::int64_t first = 0; first < report_.images; first += batch_) {
+      const auto n = std::min(batch_, report_.images - first);
+      const auto output = run(part, parameters, inputs.narrow(0, first, n));
+      if (!outputs.defined()) {
+        auto shape = output.sizes().vec();
+        shape[0] = report_.images;
+        outputs = at::empty(shape, output.options());
+      }
+      outputs.narrow(0, first, n).copy_(output);
+    }
+    return outputs;
+  }
+
+  void take(std::size_t index, BlockValues& values, double time) {
+    const auto begin = Clock::now();
+    const Block& block = blocks_[index];
+    const Graph part = students_part(block), fused = quant::fuse_activations(part);
+    auto& parameters = job_.student.parameters;
+    values.float_output = run_all(teachers_part(block), teacher_.parameters, values.float_input);
+    auto output = run_all(fused, parameters, values.student_input);
+    const double before = error_of(output, values.float_output);
+    const auto saved = copy_of(part, parameters);
+    BlockReport report{teacher_.graph[block.exit].name, before, before};
+    if (before > 0) {
+      const auto scale = before * power_of(values.float_output);
+      report.iterations = learn(index, part, values, scale, time - 2 * seconds_since(begin));
+      output = run_all(fused, parameters, values.student_input);
+      report.after = error_of(output, values.float_output);
+      if (!(report.after < before)) {
+        for (const auto& [name, tensor] : saved) parameters.set(name, tensor);
+        output = run_all(fused, parameters, values.student_input);
+        report.after = before;
+      }
+    }
+    report_.blocks.push_back(std::move(report));
+    values = {std::move(output), std::move(values.float_output), {}};
+  }
+
+  // Trains the block; gives the number of steps.
+  std::int64_t learn(std::size_t index, const Graph& part, const BlockValues& values, double scale,
+                     double time) {
+    const auto& options = job_.options;
+    BlockReconstruction block(job_.student, part, options, batch_,
+                              stream_seed(job_.seed, "reconstruct", index), job_.precision);
+    const BlockValues inputs{models::as_images(values.student_input),
+                             models::as_images(values.float_input), values.float_output};
+    const auto begin = Clock::now();
+    std::int64_t done = 0;
+    for (double share = 0; share < 1; ++done) {
+      if (observer_.stop_requested())
+        throw Error(ErrorCode::stopped, "stopped at block " + std::to_string(index + 1) + " of " +
+                                            std::to_string(blocks_.size()) +
+                                            " of the reconstruction, of which nothing is kept");
+      const double loss = block.step(inputs, share, scale);
+      share = static_cast<double>(done + 1) / static_cast<double>(options.iterations);
+      if (job_.time_budget > 0)
+        share = std::max(share, time > 0 ? seconds_since(begin) / time : 1);
+      observer_.on_progress({"reconstruct",
+                             static_cast<std::int64_t>(index) * options.iterations + done + 1,
+                             std::ssize(blocks_) * options.iterations,
+                             seconds_since(begin_),
+                             {{"block", static_cast<double>(index + 1)}, {"loss", loss}}});
+    }
+    block.decide();
+    return done;
+  }
+
+  static double power_of(const at::Tensor& t) {
+    return t.to(at::kFloat).square().mean().item<double>();
+  }
+  static double error_of(const at::Tensor& output, const at::Tensor& target) {
+    const double power = power_of(target);
+    return power > 0 ? mean_squared_error(output, target).item<double>() / power : 0;
+  }
+
+  // The scales of a part, and its latent weights in the middle of their cells.
+  static NamedTensors copy_of(const Graph& part, const models::ParameterStore& parameters) {
+    NamedTensors copies;
+    const auto copy = [&](const std::string& name) {
+      copies.emplace_back(name, parameters.at(name).detach().clone());
+    };
+    const quant::Student block{part, parameters, {}};
+    for (const auto& site : quant::weight_sites(block)) {
+      copies.emplace_back(site.parameter,
+                          site.op->forward({parameters.at(site.parameter).detach()}, parameters));
+      copy(site.op->scale_name());
+    }
+    for (const auto id : quant::activation_sites(part))
+      copy(quant::activation_quantizer(part[id])->scale_name());
+    return copies;
+  }
+
+  const ReconstructJob& job_;
+  Observer& observer_;
+  models::Model teacher_;  // as the student started from it
+  std::vector<Block> blocks_;
+  std::vector<Shape> shapes_;
+  std::int64_t batch_ = 1;
+  ReconstructReport report_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer) {
+  return Reconstruction(job, observer)();
+}
+
+}  // namespace zsq::train

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/reconstruct_block.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/where.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/seed.h"
+
+namespace zsq::train {
+namespace {
+
+// Values of the largest tensor in the graph, for so many images.
+std::int64_t longest(const models::Graph& graph, const models::ParameterStore& parameters,
+                     std::int64_t images) {
+  std::int64_t most = 0;
+  for (const auto& shape : models::infer_shapes(graph, parameters))
+    most = std::max(
+        most, std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
+  return most * images;
+}
+
+}  // namespace
+
+at::Tensor mean_squared_error(const at::Tensor& value, const at::Tensor& target) {
+  return at::mse_loss(value.to(at::kFloat), target.to(at::kFloat));
+}
+
+BlockReconstruction::BlockReconstruction(quant::Student& student, const models::Graph& part,
+                                         const ReconstructOptions& options, std::int64_t batch,
+                                         std::uint64_t seed, Precision precision)
+    : student_(student),
+      options_(options),
+      batch_(batch),
+      precision_(precision),
+      chances_(std::make_shared<Chances>(
+          options.drop, longest(part, student.parameters, batch), stream_seed(seed, "drop", 0),
+          student.parameters.at(student.parameters.names().front()).device())),
+      graph_(drop_quantizers(part, chances_)),
+      draws_(at::detail::createCPUGenerator(stream_seed(seed, "draws", 0))) {
+  const quant::Student block{part, student.parameters, student.options};
+  NamedTensors logits;
+  for (const auto& site : quant::weight_sites(block)) {
+    const auto soft = std::make_shared<quant::SoftRounding>(
+        *site.op, student.parameters.at(site.parameter), student.parameters);
+    graph_[site.quantizer].op = models::Custom{soft};
+    roundings_.emplace_back(site.parameter, soft);
+    logits.emplace_back(site.parameter, soft->logits());
+  }
+  adam_.emplace(logits, 0.9, 0.999);
+  scales_.emplace(student.parameters, scales_that_learn(block, LearnScales::all));
+}
+
+at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
+  const auto chosen = at::randint(values.float_input.size(0), {batch_}, draws_, at::kLong)
+                          .to(values.float_input.device());
+  const auto pick = [&](const at::Tensor& t) { return t.index_select(0, chosen); };
+  const auto quantized = pick(values.student_input);
+  const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
+                         .contiguous(at::MemoryFormat::ChannelsLast);
+  const auto output = models::execute(graph_, student_.parameters, input, nullptr, precision_);
+  const auto error = mean_squared_error(output, pick(values.float_output)).div(error_scale);
+  if (share < options_.warmup) return error;
+  const double late = (share - options_.warmup) / (1 - options_.warmup);
+  const double sharpness =
+      std::lerp(options_.sharpness_start, options_.sharpness_end, std::min(1.0, late));
+  std::int64_t weights = 0;
+  at::Tensor undecided;
+  for (const auto& [name, soft] : roundings_) {
+    const auto n = soft->logits().numel();
+    const auto term = soft->undecided(sharpness).mul(static_cast<double>(n));
+    undecided = undecided.defined() ? undecided.add(term) : term;
+    weights += n;
+  }
+  return error.add(undecided, options_.rounding_weight / static_cast<double>(weights));
+}
+
+double BlockReconstruction::step(const BlockValues& values, double share, double error_scale) {
+  const auto loss_now = loss(values, share, error_scale);
+  const double value = loss_now.item<double>();
+  if (!std::isfinite(value))
+    throw Error(ErrorCode::numeric_failure,
+                "the error of a block is no longer finite; lower reconstruct.lr_rounding or "
+                "reconstruct.lr_scale");
+  const auto& scales = scales_->scales();
+  auto variables = adam_->parameters();
+  const auto n = std::ssize(variables);
+  variables.insert(variables.end(), scales.begin(), scales.end());
+  const auto gradients = torch::autograd::grad({loss_now}, variables);
+  adam_->step({gradients.begin(), gradients.begin() + n}, options_.lr_rounding);
+  const double cosine = (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2;
+  scales_->step({gradients.begin() + n, gradients.end()}, options_.lr_scale * cosine);
+  return value;
+}
+
+void BlockReconstruction::decide() {
+  const at::NoGradGuard no_grad;
+  for (const auto& [parameter, soft] : roundings_)
+    student_.parameters.set(parameter, soft->decided(student_.parameters).detach());
+}
+
+}  // namespace zsq::train
