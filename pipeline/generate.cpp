@@ -7,9 +7,9 @@
 #include "pipeline/image_forms.h"
 #include "pipeline/json.h"
 #include "pipeline/output_folder.h"
-#include "pipeline/pixel_range.h"
 #include "pipeline/session.h"
 #include "pipeline/staging.h"
+#include "pipeline/start_images.h"
 #include "pipeline/version.h"
 
 namespace zsq {
@@ -51,10 +51,8 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
       pipeline::load_float(model_path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);
 
-  train::ImageJob job{teacher, recipe.images, options.images,
-                      static_cast<std::uint64_t>(report.seed)};
+  const train::ImageJob job = pipeline::image_job(teacher, recipe, options.images);
   const auto [channels, height, width] = teacher.graph.input_shape;
-  if (preset) pipeline::hold_to_pixels(job, *preset);
   pipeline::Staging staging(output);
   const auto writer = pipeline::open_image_writer(
       options.form, staging.folder(),

@@ -43,8 +43,8 @@ void OutputFolder::prepare() const {
 void OutputFolder::open(const std::string& identity, bool resume) const {
   const fs::path record = path_ / "checkpoint" / "identity.txt";
   if (resume) {
-    if (!fs::exists(checkpoint()))
-      throw Error(ErrorCode::usage, "nothing to resume: '" + checkpoint().string() +
+    if (!fs::exists(record))
+      throw Error(ErrorCode::usage, "nothing to resume: '" + record.string() +
                                         "' does not exist; run without --resume");
     const auto bytes = formats::read_file(record);
     const std::string before(reinterpret_cast<const char*>(bytes.data()), bytes.size());

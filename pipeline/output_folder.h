@@ -18,8 +18,8 @@ class OutputFolder {
   // and not after hours; Error(bad_input) names path and cause.
   void prepare() const;
   // The same; then starts or goes on with a checkpoint of `identity` (one line: the model and how
-  // it is fed; the settings are checked by train/). To resume, there must be one of the same
-  // identity, else Error(usage) and nothing is created. Otherwise what was there is removed.
+  // it is fed; the settings are checked by train/). To resume, a run of the same identity must have
+  // begun here, else Error(usage) and nothing is created. Otherwise what was there is removed.
   void open(const std::string& identity, bool resume) const;
   void remove_checkpoint() const;
 

@@ -16,10 +16,12 @@
 #include "pipeline/mixed.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/session.h"
+#include "pipeline/start_images.h"
 #include "pipeline/student_layers.h"
 #include "pipeline/version.h"
 #include "quant/ranges.h"
 #include "train/image_bank.h"
+#include "train/reconstruct.h"
 #include "train/trainer.h"
 
 namespace zsq {
@@ -136,12 +138,20 @@ class Job {
     report_ = describe_run(model, recipe_, sha256);
     report_.mixed = mixed;
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
+    resumes_ = options.resume && fs::exists(output_.checkpoint());
+    loading_ = seconds_since(start_) - choosing_seconds_;
   }
 
   QuantizeReport run() {
     quant::Student student = quant::insert_quantizers(teacher_, recipe_.quantize);
     const bool trains = recipe_.finetune.iterations > 0 || bank_;
-    const train::TrainReport trained = trains ? train(student) : calibrate(student);
+    const bool reconstructs = recipe_.reconstruct.iterations > 0;
+    if (reconstructs && !resumes_) reconstruct(student, trains);
+    train::TrainReport trained;
+    if (trains)
+      trained = train(student);
+    else if (!reconstructs)
+      calibrate(student);
     report_.layers = describe_layers(student, trained);
     report_.float_tensors = quant::float_tensors(student);
     export_files(student);
@@ -179,8 +189,10 @@ class Job {
       observer_.on_message(LogLevel::warning, recipe_.generate.bank +
                                                   " was not made with this model; its images may "
                                                   "say little about it");
-    bank_.emplace(std::move(bank), recipe_.generate.bank_share, recipe_.images,
-                  static_cast<std::uint64_t>(recipe_.process.seed));
+    bank_images_ = bank.images;
+    if (recipe_.generate.bank_share > 0)
+      bank_.emplace(std::move(bank), recipe_.generate.bank_share, recipe_.images,
+                    static_cast<std::uint64_t>(recipe_.process.seed));
   }
 
   generator::Generator make_generator() const {
@@ -189,7 +201,7 @@ class Job {
 
   // Without training and without a bank. Where the range rule wants images, a generator that has
   // learnt nothing makes them; agreement on its images would tell nothing.
-  train::TrainReport calibrate(quant::Student& student) const {
+  void calibrate(quant::Student& student) const {
     std::optional<generator::Generator> generator;
     auto step = generator::Generator::kCalibrationSteps;
     quant::calibrate(student, [&] {
@@ -197,37 +209,76 @@ class Job {
       return generator->forward(generator->draw(recipe_.finetune.batch_size, step++));
     });
     quant::refresh_weight_grids(student);
-    return {};
+  }
+
+  // Ranges and blocks on images that need no generator. Half of a time budget, where training
+  // follows, and of that half for making the images.
+  void reconstruct(quant::Student& student, bool trains) {
+    const double budget = recipe_.process.time_budget.seconds;
+    const auto left = [&](double of) { return std::max(1.0, of - seconds_since(start_)); };
+    const double end =
+        trains ? budget / 2 : budget - loading_ - (images_ ? timed_evaluation(student) : 0);
+    const auto images = pipeline::start_images(teacher_, recipe_, bank_images_,
+                                               budget > 0 ? left(end) / 2 : 0, observer_);
+    say("taking activation ranges on them");
+    auto& wanted = student.options.activations.calibration_images;
+    const auto asked = std::exchange(wanted, std::min(wanted, images.learn.size(0)));
+    std::int64_t first = 0;
+    quant::calibrate(student, [&] {
+      const auto n = std::min(recipe_.reconstruct.batch_size, images.learn.size(0) - first);
+      return images.learn.narrow(0, std::exchange(first, first + n), n);
+    });
+    wanted = asked;
+    say("reconstructing block by block");
+    const auto done = train::reconstruct({.teacher = teacher_,
+                                          .student = student,
+                                          .images = images.learn,
+                                          .options = recipe_.reconstruct,
+                                          .seed = static_cast<std::uint64_t>(recipe_.process.seed),
+                                          .time_budget = budget > 0 ? left(end) : 0,
+                                          .precision = recipe_.finetune.precision},
+                                         observer_);
+    for (const train::BlockReport& block : done.blocks)
+      report_.blocks.push_back({block.name, block.before, block.after, block.iterations});
+    if (!trains && images.held_out.size(0) > 0)
+      note(train::measure_agreement(teacher_, student, images.held_out));
+  }
+
+  void note(const train::Agreement& held_out) {
+    report_.agreement = held_out.agreement;
+    report_.divergence = held_out.kl;
   }
 
   train::TrainReport train(quant::Student& student) {
     const double budget = recipe_.process.time_budget.seconds;
     generator::Generator generator = make_generator();
     const Clock::time_point begin = Clock::now();
-    const double begun = seconds_since(start_);
-    const double loading = begun - choosing_seconds_;  // writing takes as long as reading did
+    const bool reconstructed = recipe_.reconstruct.iterations > 0 && !resumes_;
+    const double before = reconstructed ? seconds_since(start_) - loading_ - choosing_seconds_ : 0;
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
                     .generator = generator,
                     .options = recipe_.finetune,
                     .seed = static_cast<std::uint64_t>(recipe_.process.seed),
-                    .time_budget = budget > 0 ? std::max(1.0, budget - begun) : 0,
+                    .time_budget =
+                        budget > 0 ? std::max(1.0, budget - loading_ - choosing_seconds_) : 0,
                     .checkpoint = output_.checkpoint(),
                     .checkpoint_every = recipe_.process.checkpoint_every,
-                    .resume = options_.resume,
-                    .seconds_after = [&] { return loading + seconds_after(student, generator); },
-                    .bank = bank_ ? &*bank_ : nullptr},
+                    .resume = resumes_,
+                    // Writing takes about as long as reading did.
+                    .seconds_after = [&] { return loading_ + seconds_after(student, generator); },
+                    .bank = bank_ ? &*bank_ : nullptr,
+                    .reconstruct = recipe_.reconstruct,
+                    .reconstructed = reconstructed,
+                    .reconstruct_seconds = before},
                    observer_);
-    earlier_seconds_ = trained.seconds - seconds_since(begin);  // before it was resumed
+    earlier_seconds_ = trained.seconds - before - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
     report_.skipped_steps = trained.skipped;
-    if (recipe_.process.agreement_images > 0) {
-      const auto held_out =
-          train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images);
-      report_.agreement = held_out.agreement;
-      report_.divergence = held_out.kl;
-    }
+    if (recipe_.process.agreement_images > 0)
+      note(
+          train::measure_agreement(teacher_, student, generator, recipe_.process.agreement_images));
     return trained;
   }
 
@@ -241,7 +292,10 @@ class Job {
       seconds +=
           seconds_since(begin) * static_cast<double>(images) / static_cast<double>(timed.images);
     }
-    if (!images_) return seconds;
+    return seconds + (images_ ? timed_evaluation(student) : 0);
+  }
+
+  double timed_evaluation(const quant::Student& student) const {
     DataOptions batch = recipe_.data;
     const auto there = images_->size(), asked = batch.eval_images;
     const auto all = asked > 0 ? std::min(asked, there) : there;
@@ -249,7 +303,7 @@ class Job {
     Observer silent;
     const double timed = evaluate(teacher_.graph, teacher_.parameters, batch, silent).seconds +
                          evaluate(student.graph, student.parameters, batch, silent).seconds;
-    return seconds + timed * static_cast<double>(all) / static_cast<double>(batch.eval_images);
+    return timed * static_cast<double>(all) / static_cast<double>(batch.eval_images);
   }
 
   // Nothing in these files depends on the clock or on an evaluation.
@@ -298,13 +352,15 @@ class Job {
   }
 
   Clock::time_point start_ = Clock::now();
-  double earlier_seconds_ = 0, choosing_seconds_ = 0;
+  double loading_ = 0, earlier_seconds_ = 0, choosing_seconds_ = 0;
+  bool resumes_ = false;
   const QuantizeOptions& options_;
   Recipe recipe_;
   pipeline::OutputFolder output_;
   Observer& observer_;
   models::Model teacher_;
   std::unique_ptr<eval::ImageSource> images_;
+  at::Tensor bank_images_;  // undefined: no bank
   std::optional<train::BankDraws> bank_;
   QuantizeReport report_;
 };

@@ -45,6 +45,14 @@ struct MixedResult {
   double predicted_divergence = 0;  // sum of the layers' damages, nats an image
 };
 
+// Squared error at the end of a block by the squared output of the float network, before and after
+// the block was reconstructed.
+struct BlockResult {
+  std::string name;
+  double before = 0, after = 0;
+  std::int64_t iterations = 0;
+};
+
 struct QuantizeReport {
   std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
   std::string weights, activations;  // granularity, symmetry and range rule, in words
@@ -59,6 +67,7 @@ struct QuantizeReport {
   std::optional<double> agreement;   // share of held-out synthetic images with the same class
   std::optional<double> divergence;  // KL of teacher and student on them, nats an image
   std::vector<LayerResult> layers;
+  std::vector<BlockResult> blocks;           // empty without a reconstruction
   std::vector<std::filesystem::path> files;  // written, without report.*
 };
 

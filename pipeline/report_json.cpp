@@ -41,6 +41,12 @@ std::string to_json(const QuantizeReport& r) {
   Json layers = Json::array(), files = Json::array();
   for (const LayerResult& layer : r.layers) layers.push_back(layer_json(layer));
   for (const auto& file : r.files) files.push_back(file.string());
+  Json blocks = Json::array();
+  for (const BlockResult& block : r.blocks)
+    blocks.push_back({{"name", block.name},
+                      {"before", block.before},
+                      {"after", block.after},
+                      {"iterations", block.iterations}});
   const Json json{{"model", r.model},
                   {"scheme", r.scheme},
                   {"mode", r.mode},
@@ -66,6 +72,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
                   {"layers", layers},
+                  {"blocks", blocks},
                   {"files", files}};
   return pipeline::dump(json, 1) + "\n";
 }

@@ -45,9 +45,17 @@ void validate(const Recipe& recipe) {
   require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");
-  require(recipe.generate.bank.empty() == (recipe.generate.bank_share == 0),
-          "generate.bank and generate.bank_share belong together: the file with images, and the "
-          "share of each student batch (above 0) that is taken from it");
+  const bool reconstructs = recipe.reconstruct.iterations > 0;
+  require(
+      !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
+      "generate.bank_share is the share of each student batch that is taken from generate.bank, "
+      "which names no file");
+  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs,
+          "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+          "batch (above 0) that is taken from it, or reconstruct.iterations");
+  require(!reconstructs || !q.weights.range_every_step,
+          "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
+          "quantize.weights.range_every_step; set one of them to 0 or false");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
 }

@@ -11,6 +11,7 @@
 #include "quant/options.h"
 #include "recipes/options.h"
 #include "train/options.h"
+#include "train/reconstruct_options.h"
 
 namespace zsq {
 
@@ -25,6 +26,7 @@ struct Recipe {
   ImageOptions images;  // section "generate.images"
   QuantOptions quantize;
   MixedOptions mixed;
+  ReconstructOptions reconstruct;
   TrainOptions finetune;
   ExportSettings exporting;  // section "export"
   ProcessOptions process;
@@ -39,6 +41,7 @@ void visit_recipe_settings(Visitor&& visit, R& recipe) {
   visit_image_settings(visit, recipe.images);
   visit_quant_settings(visit, recipe.quantize);
   visit_mixed_settings(visit, recipe.mixed);
+  visit_reconstruct_settings(visit, recipe.reconstruct);
   visit_train_settings(visit, recipe.finetune);
   visit_export_settings(visit, recipe.exporting);
   visit_process_settings(visit, recipe.process);

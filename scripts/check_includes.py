@@ -31,7 +31,7 @@ MAY_INCLUDE = {
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
 OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
-                   "quant/options.h", "train/options.h"}
+                   "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 # What a program that uses the library includes; with all they include in turn they know no torch.
 PUBLIC_HEADERS = ["pipeline/bench.h", "pipeline/evaluate.h", "pipeline/generate.h", "pipeline/inspect.h",
                   "pipeline/quantize.h", "pipeline/reproduce.h", "pipeline/run.h", "pipeline/scheme.h",

@@ -70,6 +70,7 @@ Settings settings_of(const TrainJob& job) {
   visit_train_settings(note, job.options);
   visit_generator_settings(note, job.generator.options());
   visit_quant_settings(note, job.student.options);
+  visit_reconstruct_settings(note, job.reconstruct);
   if (job.bank) visit_image_settings(note, job.bank->options());
   return settings;
 }

@@ -154,6 +154,10 @@ void Step::calibrate(const BankDraws* bank) {
     const auto images = generator_.forward(generator_.draw(options_.batch_size, now));
     return bank ? bank->mixed(images, now) : images;
   });
+  learn_scales();
+}
+
+void Step::learn_scales() {
   if (options_.learn_scales != LearnScales::none) scales_.emplace(student_, options_.learn_scales);
 }
 
@@ -174,8 +178,7 @@ NamedTensors Step::state() const {
 }
 
 void Step::load(const NamedTensors& saved) {
-  if (restore_ranges(student_, saved) && options_.learn_scales != LearnScales::none)
-    scales_.emplace(student_, options_.learn_scales);
+  if (restore_ranges(student_, saved)) learn_scales();
   copy_state(state(), saved);
 }
 

@@ -58,6 +58,8 @@ class Step {
   std::pair<double, double> rehearse();
 
   void calibrate(const BankDraws* bank = nullptr);
+  // Once there are ranges; calibrate() and load() do it themselves.
+  void learn_scales();
 
   // Called at the end of every part from now on, to time them.
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }

@@ -46,6 +46,7 @@ class Run {
 
   TrainReport operator()() {
     if (job_.resume) resume();
+    if (job_.reconstructed) take_over();
     if (job_.time_budget > 0) plan();
     while (pace_.next(elapsed())) {
       stop_if_asked();
@@ -101,6 +102,13 @@ class Run {
     const auto student = step_.student_step(batch, factor);
     pace_.finetune_took(seconds_since(begin));
     finish("fine-tune", batch, &student);
+  }
+
+  // Ranges are there; the checkpoint saves what they took.
+  void take_over() {
+    step_.learn_scales();
+    tally_.calibrated = true;
+    if (!job_.checkpoint.empty()) save_state();
   }
 
   void calibrate() {
@@ -199,7 +207,7 @@ class Run {
   Tally tally_;
   RunningMean agreement_;
   Clock::time_point begin_ = Clock::now(), phase_begin_ = begin_;
-  double resumed_seconds_ = 0;
+  double resumed_seconds_ = job_.reconstruct_seconds;
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint
 };
 

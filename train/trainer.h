@@ -8,6 +8,7 @@
 #include "generator/generator.h"
 #include "quant/student.h"
 #include "train/options.h"
+#include "train/reconstruct_options.h"
 
 namespace zsq::train {
 
@@ -44,6 +45,11 @@ struct TrainJob {
   // iteration and once the student is calibrated.
   std::function<double()> seconds_after = [] { return 0.0; };
   const BankDraws* bank = nullptr;  // images that take the place of some of the generator's
+  // Of the reconstruction that is part of the run. `reconstructed`: it was done in this process, so
+  // that the student has ranges; it took so many seconds, which count as the run's.
+  ReconstructOptions reconstruct = {};
+  bool reconstructed = false;
+  double reconstruct_seconds = 0;
 };
 
 // The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:
@@ -59,5 +65,8 @@ struct Agreement {
 };
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const generator::Generator& generator, std::int64_t images);
+// The same on given images.
+Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
+                            const at::Tensor& images);
 
 }  // namespace zsq::train

@@ -132,6 +132,26 @@ TEST(EndToEnd, InstantIsCloseToTheTeacherAtManyBits) {
   }
 }
 
+// Two-bit weights: what nearest rounding loses, blocks win back on images that are made on the
+// spot.
+TEST(EndToEnd, ReconstructionKeepsTwoBitWeightsUseful) {
+  QuantizeOptions options;
+  options.scheme = Scheme::parse("W2A4");
+  options.recipe = load_recipe(
+      "deploy+reconstruct",
+      {"data.preset=cifar10", "process.threads=1", "generate.images.steps=60",
+       "reconstruct.images=128", "reconstruct.iterations=60", "reconstruct.lr_rounding=0.05"});
+  options.recipe.data.eval_data = workplace().images();
+  const fs::path output = workplace().folder / "reconstructed";
+  const QuantizeReport report = quantize(workplace().model(), options, output);
+  std::printf("W2A4 reconstructed: student %.1f %%, agreement %.3f\n", report.student->top1,
+              report.agreement.value_or(-1));
+  ASSERT_FALSE(report.blocks.empty());
+  for (const BlockResult& block : report.blocks) EXPECT_LE(block.after, block.before) << block.name;
+  EXPECT_TRUE(report.agreement.has_value());
+  EXPECT_GE(report.student->top1, report.teacher->top1 - 10);
+}
+
 TEST(EndToEnd, OneSeedGivesTheSameBytesMeasuredOrNot) {
   QuantizeOptions options = options_of("W4A4", "deploy", 20);
   const auto files = [&](const char* name) {

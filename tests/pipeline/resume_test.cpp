@@ -78,5 +78,33 @@ TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
   }
 }
 
+// A reconstruction that was stopped starts again; one that is done is in the checkpoint.
+TEST(Resume, GoesOnBehindTheReconstruction) {
+  const test::TempFolder folder;
+  const fs::path model = folder / "shapes.onnx";
+  test::save_onnx(test::train_tiny_network(0).model, model);
+  QuantizeOptions options;
+  options.recipe = load_recipe(
+      "deploy", {"finetune.iterations=6", "finetune.batch_size=8", "finetune.warmup=0.5",
+                 "process.agreement_images=0", "process.threads=1", "data.preset=cifar10",
+                 "generate.images.steps=2", "reconstruct.iterations=4", "reconstruct.images=16",
+                 "reconstruct.batch_size=8"});
+  const QuantizeReport whole = quantize(model, options, folder / "unbroken");
+  ASSERT_FALSE(whole.blocks.empty());
+  for (const BlockResult& block : whole.blocks) EXPECT_LE(block.after, block.before) << block.name;
+
+  const int steps = 2 + 4 * static_cast<int>(whole.blocks.size());
+  for (const int when : {3, steps + 2, steps + 5}) {
+    StopsAfter stop(when);
+    const fs::path output = folder / std::to_string(when);
+    EXPECT_EQ(code_of([&] { quantize(model, options, output, &stop); }), ErrorCode::stopped);
+    QuantizeOptions resumed = options;
+    resumed.resume = true;
+    EXPECT_EQ(quantize(model, resumed, output).blocks.empty(), when > steps);
+    EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
+                formats::read_file(folder / "unbroken" / "model.safetensors"));
+  }
+}
+
 }  // namespace
 }  // namespace zsq

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/start_images.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randperm.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "pipeline/pixel_range.h"
+#include "pipeline/session.h"
+
+namespace zsq::pipeline {
+namespace {
+
+at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
+  if (seconds > 0) {
+    train::ImageJob trial = job;
+    trial.options.steps = std::min<std::int64_t>(job.options.steps, 2);
+    trial.images = std::min(job.images, job.options.batch_size);
+    Observer silent;
+    const auto tried = train::make_images(trial, silent, [](const train::MadeImages&) {});
+    const double all = tried.seconds / static_cast<double>(trial.options.steps) *
+                       static_cast<double>(job.images) / static_cast<double>(trial.images);
+    job.options.steps =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / all), 1, job.options.steps);
+  }
+  observer.on_message(LogLevel::info, "making " + std::to_string(job.images) + " images in " +
+                                          std::to_string(job.options.steps) + " steps");
+  std::vector<at::Tensor> batches;
+  train::make_images(job, observer,
+                     [&](const train::MadeImages& made) { batches.push_back(made.images); });
+  return at::cat(batches);
+}
+
+}  // namespace
+
+train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
+  train::ImageJob job{teacher, recipe.images, images,
+                      static_cast<std::uint64_t>(recipe.process.seed)};
+  if (recipe.data.preset.empty()) return job;
+  hold_to_pixels(job, require_preset(recipe.data.preset));
+  return job;
+}
+
+StartImages start_images(const models::Model& teacher, const Recipe& recipe, const at::Tensor& bank,
+                         double seconds, Observer& observer) {
+  const std::int64_t wanted = recipe.reconstruct.images;
+  std::int64_t held_out = std::min(recipe.process.agreement_images, recipe.images.batch_size);
+  at::Tensor images;
+  if (bank.defined()) {
+    const auto order =
+        at::randperm(bank.size(0),
+                     at::detail::createCPUGenerator(stream_seed(
+                         static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.bank", 0)),
+                     at::kLong);
+    images = bank.index_select(0, order.slice(0, 0, wanted + held_out));
+    held_out = std::min(held_out, images.size(0) / 4);
+  } else {
+    images = make(image_job(teacher, recipe, wanted + held_out), seconds, observer);
+  }
+  images = images.to(teacher.parameters.at(teacher.parameters.names().front()).device());
+  const auto learn = images.size(0) - held_out;
+  return {images.slice(0, 0, learn), images.slice(0, learn)};
+}
+
+}  // namespace zsq::pipeline
