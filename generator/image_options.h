@@ -15,12 +15,20 @@ struct EnumNames<RateSchedule> {
   static constexpr std::array<std::string_view, 3> names{"cosine", "plateau", "constant"};
 };
 
+enum class ImageStatistics { moments, normalised };
+
+template <>
+struct EnumNames<ImageStatistics> {
+  static constexpr std::array<std::string_view, 2> names{"moments", "normalised"};
+};
+
 struct ImageOptions {
   std::int64_t batch_size = 64;
   std::int64_t steps = 500;
   double lr = 0.1;
   RateSchedule schedule = RateSchedule::cosine;
-  double bns_weight = 1;       // lambda of CE + lambda * L_BNS
+  double bns_weight = 1;  // lambda of CE + lambda * L_BNS
+  ImageStatistics statistics = ImageStatistics::moments;
   double hardness = 0;         // gamma of the weight (1 - p_y)^gamma
   double augment_share = 0.5;  // of the images of a batch
   double crop_scale = 0.5;     // smallest share of the area that a crop keeps
@@ -44,6 +52,9 @@ void visit_image_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.images.bns_weight", "weight of the BatchNorm-statistics loss", "", 0,
                     1e6},
         o.bns_weight);
+  visit(SettingInfo{"generate.images.statistics",
+                    "that loss on moments, or on moments in units of each channel's deviation"},
+        o.statistics);
   visit(SettingInfo{"generate.images.hardness",
                     "gamma: an image counts (1 - p)^gamma, p its label's probability", "", 0, 10,
                     "HAST"},

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/stack.h>
 
 #include "core/error.h"
 #include "cuda_kernels/channel_moments.h"
@@ -23,14 +24,30 @@ at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor&
   return log_p.expm1().neg().clamp_min(kSmallest).pow(hardness).mul(log_p).mean().neg();
 }
 
-at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
-                                 const std::vector<Moments>& running) {
-  if (batch.empty() || batch.size() != running.size()) {
-    throw Error(ErrorCode::internal,
-                "BatchNorm statistics need one pair of running moments per pair of batch moments "
-                "and at least one, not " +
-                    std::to_string(running.size()) + " for " + std::to_string(batch.size()));
+namespace {
+
+void require_pairs(std::size_t batch, std::size_t running) {
+  if (batch > 0 && batch == running) return;
+  throw Error(ErrorCode::internal,
+              "BatchNorm statistics need one pair of running moments per pair of batch moments and "
+              "at least one, not " +
+                  std::to_string(running) + " for " + std::to_string(batch));
+}
+
+}  // namespace
+
+std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs) {
+  std::vector<Moments> moments;
+  for (const auto& input : inputs) {
+    const auto [mean, variance] = cuda_kernels::channel_moments(input);
+    moments.push_back({mean, variance});
   }
+  return moments;
+}
+
+at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
+                                 const std::vector<RunningMoments>& running) {
+  require_pairs(batch.size(), running.size());
   // One difference over all layers at once: they are many and small.
   std::vector<at::Tensor> found, wanted, shares;
   for (std::size_t layer = 0; layer < batch.size(); ++layer) {
@@ -44,13 +61,18 @@ at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
   return distance.square().dot(at::cat(shares)).div(static_cast<double>(batch.size()));
 }
 
-std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs) {
-  std::vector<Moments> moments;
-  for (const auto& input : inputs) {
-    const auto [mean, variance] = cuda_kernels::channel_moments(input);
-    moments.push_back({mean, variance});
+at::Tensor normalised_batch_norm_statistics(const std::vector<Moments>& batch,
+                                            const std::vector<RunningMoments>& running) {
+  require_pairs(batch.size(), running.size());
+  std::vector<at::Tensor> terms;
+  for (std::size_t layer = 0; layer < batch.size(); ++layer) {
+    const auto& [mean, variance, eps] = running[layer];
+    const auto unit = variance.add(eps);
+    const auto off = batch[layer].mean.sub(mean).square().div(unit);
+    const auto wide = batch[layer].variance.add(eps).div(unit).sqrt().sub(1).square();
+    terms.push_back(off.add(wide).mean());
   }
-  return moments;
+  return at::stack(terms).mean();
 }
 
 }  // namespace zsq::losses

@@ -19,15 +19,27 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                      double hardness);
 
-// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mean_l, running mean_l) +
-// MSE(variance_l, running variance_l) ], batch moments (biased) at the inputs of the L BatchNorm
-// layers.
+// Of one layer's input, [C] f32.
 struct Moments {
-  at::Tensor mean, variance;  // [C_l] f32
+  at::Tensor mean, variance;
 };
-at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
-                                 const std::vector<Moments>& running);
-// Of tensors [N, C_l, H, W].
+struct RunningMoments {
+  at::Tensor mean, variance;
+  double eps = 1e-5;  // of the layer
+};
+// Of tensors [N, C_l, H, W], biased.
 std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs);
+
+// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l,
+// variance_l) ] with batch moments mu, var at the inputs of the L BatchNorm layers.
+at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
+                                 const std::vector<RunningMoments>& running);
+
+// The same in units of each channel's deviation, as the layer normalises it, so that a channel of
+// wide range does not outweigh the rest:
+//   (1/L) sum_l mean_c [ (mu - mean)^2 / (variance + eps) + (sqrt((var + eps) / (variance + eps)) -
+//   1)^2 ]
+at::Tensor normalised_batch_norm_statistics(const std::vector<Moments>& batch,
+                                            const std::vector<RunningMoments>& running);
 
 }  // namespace zsq::losses

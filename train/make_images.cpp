@@ -70,8 +70,11 @@ class Maker {
             double hardness) const {
     models::Taps taps{models::batch_norm_inputs(graph), {}};
     const auto logits = models::execute(graph, job_.teacher.parameters, images, &taps);
-    return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness),
-            losses::batch_norm_statistics(losses::batch_moments(taps.values), running_)};
+    const auto moments = losses::batch_moments(taps.values);
+    const auto statistics = options_.statistics == ImageStatistics::normalised
+                                ? losses::normalised_batch_norm_statistics(moments, running_)
+                                : losses::batch_norm_statistics(moments, running_);
+    return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness), statistics};
   }
 
   void hold_to_range(const at::Tensor& images) const {
@@ -150,7 +153,7 @@ class Maker {
   const ImageJob& job_;
   const ImageOptions& options_;
   Observer& observer_;
-  std::vector<losses::Moments> running_;
+  std::vector<losses::RunningMoments> running_;
   at::Device device_;
   std::int64_t batches_;
   ImageReport report_;

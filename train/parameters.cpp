@@ -12,12 +12,13 @@
 
 namespace zsq::train {
 
-std::vector<losses::Moments> running_moments(const models::Model& teacher) {
-  std::vector<losses::Moments> running;
+std::vector<losses::RunningMoments> running_moments(const models::Model& teacher) {
+  std::vector<losses::RunningMoments> running;
   for (const auto& node : teacher.graph.nodes) {
-    if (!models::is<models::BatchNorm>(node)) continue;
+    const auto* batch_norm = models::get_if<models::BatchNorm>(node);
+    if (!batch_norm) continue;
     running.push_back({teacher.parameters.at(node.params.at("mean")),
-                       teacher.parameters.at(node.params.at("variance"))});
+                       teacher.parameters.at(node.params.at("variance")), batch_norm->eps});
   }
   return running;
 }

@@ -8,7 +8,7 @@
 namespace zsq::train {
 
 // In the order of models::batch_norm_inputs.
-std::vector<losses::Moments> running_moments(const models::Model& teacher);
+std::vector<losses::RunningMoments> running_moments(const models::Model& teacher);
 
 // BatchNorm gamma and beta, biases of convolutions and linear layers.
 NamedTensors affine_parameters(const quant::Student& student);

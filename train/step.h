@@ -91,7 +91,7 @@ class Step {
   TrainOptions options_;
   models::Graph student_graph_;  // fused, for execution
   TeacherPass teacher_pass_;
-  std::vector<losses::Moments> running_;
+  std::vector<losses::RunningMoments> running_;
   Adam adam_;
   Nesterov affine_;
   WeightSteps weights_;

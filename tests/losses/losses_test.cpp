@@ -72,7 +72,7 @@ TEST(HardSampleCrossEntropy, GradientIsTheSlope) {
 
 struct Layers {
   std::vector<at::Tensor> inputs;
-  std::vector<Moments> running;
+  std::vector<RunningMoments> running;
 };
 
 Layers two_layers() {
@@ -99,7 +99,7 @@ TEST(BatchNormStatistics, IsTheMeanOverLayersOfBothErrors) {
 TEST(BatchNormStatistics, IsZeroWhereTheMomentsAgree) {
   const auto x = at::randn({8, 3, 4, 4});
   const auto rows = x.transpose(0, 1).flatten(1);
-  const Moments same{rows.mean(1), rows.var(1, /*unbiased=*/false)};
+  const RunningMoments same{rows.mean(1), rows.var(1, /*unbiased=*/false)};
   EXPECT_NEAR(batch_norm_statistics(batch_moments({x}), {same}).item<double>(), 0, 1e-10);
 }
 
@@ -107,6 +107,42 @@ TEST(BatchNormStatistics, GradientIsTheSlope) {
   const auto [inputs, running] = two_layers();
   expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
     return batch_norm_statistics(batch_moments({x, in[1]}), run);
+  });
+}
+
+// Images of two values, so that moments are plain: channel 0 has mean 3 and variance 1, channel 1
+// mean 0 and variance 4.
+TEST(NormalisedBatchNormStatistics, CountsInDeviationsOfEachChannel) {
+  const auto x = at::tensor({2.0f, -2.0f, 4.0f, 2.0f}).view({2, 2, 1, 1});
+  const RunningMoments running{at::tensor({1.0f, 0.0f}), at::tensor({3.0f, 0.0f}), /*eps=*/1};
+  // (3 - 1)^2 / 4 + (sqrt(2 / 4) - 1)^2 and 0 + (sqrt(5) - 1)^2
+  const double expected =
+      (1 + std::pow(std::sqrt(0.5) - 1, 2) + std::pow(std::sqrt(5.0) - 1, 2)) / 2;
+  EXPECT_NEAR(normalised_batch_norm_statistics(batch_moments({x}), {running}).item<double>(),
+              expected, 1e-5);
+  // Two layers: their mean.
+  const RunningMoments same{at::tensor({3.0f, 0.0f}), at::tensor({1.0f, 4.0f})};
+  EXPECT_NEAR(
+      normalised_batch_norm_statistics(batch_moments({x, x}), {running, same}).item<double>(),
+      expected / 2, 1e-5);
+}
+
+TEST(NormalisedBatchNormStatistics, DoesNotDependOnTheRangeOfAChannel) {
+  auto [inputs, running] = two_layers();
+  for (auto& layer : running) layer.eps = 0;
+  const double before =
+      normalised_batch_norm_statistics(batch_moments(inputs), running).item<double>();
+  inputs[0].select(1, 1).mul_(100);
+  running[0].mean[1].mul_(100);
+  running[0].variance[1].mul_(100 * 100);
+  EXPECT_NEAR(normalised_batch_norm_statistics(batch_moments(inputs), running).item<double>(),
+              before, 1e-4 * before);
+}
+
+TEST(NormalisedBatchNormStatistics, GradientIsTheSlope) {
+  const auto [inputs, running] = two_layers();
+  expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
+    return normalised_batch_norm_statistics(batch_moments({x, in[1]}), run);
   });
 }
 
