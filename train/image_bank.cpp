@@ -56,15 +56,22 @@ at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step) const 
       .contiguous(images.suggest_memory_format());
 }
 
-Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher, std::uint64_t step) const {
+Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
+                       const std::vector<models::NodeId>& features, std::uint64_t step) const {
   const at::NoGradGuard no_grad;
   auto result = batch;
   const auto own = kept(batch.images.size(0));
   if (own == batch.images.size(0)) return result;
   result.images = mixed(batch.images, step);
+  models::Taps taps{features, {}};
   const auto answers =
-      models::execute(teacher.graph, teacher.parameters, result.images.slice(0, own));
-  result.logits = at::cat({batch.logits.narrow(0, 0, own), answers});
+      models::execute(teacher.graph, teacher.parameters, result.images.slice(0, own), &taps);
+  const auto join = [&](const at::Tensor& before, const at::Tensor& now) {
+    return at::cat({before.narrow(0, 0, own), now.to(before.scalar_type())});
+  };
+  result.logits = join(batch.logits, answers);
+  for (std::size_t i = 0; i < features.size(); ++i)
+    result.features[i] = join(batch.features[i], taps.values[i]);
   return result;
 }
 

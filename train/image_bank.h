@@ -29,8 +29,9 @@ class BankDraws {
   // The images [N, C, H, W] with the last of them replaced by images drawn from the bank. Depends
   // on (seed, step, N) and the bank.
   at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const;
-  // The same with the teacher's answers to them.
-  Batch mixed(const Batch& batch, const models::Model& teacher, std::uint64_t step) const;
+  // The same with the teacher's answers to them, and its values at `features`.
+  Batch mixed(const Batch& batch, const models::Model& teacher,
+              const std::vector<models::NodeId>& features, std::uint64_t step) const;
 
   const ImageOptions& options() const { return options_; }
 

@@ -12,6 +12,7 @@ namespace zsq {
 enum class Inundation { exact, published, off };
 enum class KlReduction { batchmean, mean };
 enum class LearnScales { none, activations, all };
+enum class FeatureTerm { none, mse, attention };
 
 template <>
 struct EnumNames<Inundation> {
@@ -27,6 +28,11 @@ struct EnumNames<LearnScales> {
   static constexpr std::array<std::string_view, 3> names{"none", "activations", "all"};
 };
 
+template <>
+struct EnumNames<FeatureTerm> {
+  static constexpr std::array<std::string_view, 3> names{"none", "mse", "attention"};
+};
+
 struct TrainOptions {
   std::int64_t iterations = 80000;  // warm-up included; one = a generator step and a student step
   std::int64_t batch_size = 200;
@@ -35,8 +41,10 @@ struct TrainOptions {
   double decay = 0.1;                               // factor at each milestone
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
-  double lr = 1e-4;         // conv and linear weights
-  double lr_affine = 1e-5;  // BatchNorm gamma and beta, biases
+  FeatureTerm features = FeatureTerm::none;
+  double feature_weight = 100;  // of their term, beside the KL divergence
+  double lr = 1e-4;             // conv and linear weights
+  double lr_affine = 1e-5;      // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -66,6 +74,14 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
       o.kl_reduction);
+  visit(SettingInfo{"finetune.features",
+                    "what the student shares with the teacher at residual additions and ends of "
+                    "stages besides the answer: none, maps (mse), or which channels are strong",
+                    "", 0, 0, "PLF; HAST"},
+        o.features);
+  visit(SettingInfo{"finetune.feature_weight", "weight of that term beside the KL divergence", "",
+                    0, 1e9},
+        o.feature_weight);
   visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
   visit(SettingInfo{"finetune.lr_affine", "learning rate of BatchNorm gamma, beta and biases", "",
                     0, 10},

@@ -10,8 +10,9 @@
 #include <chrono>
 
 #include "cuda_kernels/kl_divergence.h"
-#include "models/execute.h"
+#include "models/blocks.h"
 #include "quant/ranges.h"
+#include "train/features.h"
 #include "train/image_bank.h"
 #include "train/parameters.h"
 
@@ -47,7 +48,9 @@ Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   // The gradient of the images ends the teacher's share of the one backward pass.
   if (part_done_)
     images.register_hook([this](const at::TensorBase&) { done(Part::teacher_backward); });
-  const auto [logits, moments] = teacher_pass_(images, nullptr, options_.precision);
+  models::Taps taps{teacher_feature_nodes_, {}};
+  const auto [logits, moments] = teacher_pass_(images, &taps, options_.precision);
+  for (auto& feature : taps.values) feature = feature.detach();
   const auto loss =
       losses::soft_cross_entropy(logits, draw.targets)
           .add(losses::batch_norm_statistics(moments, running_), generator_.options().bns_weight);
@@ -55,7 +58,8 @@ Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
   done(Part::generator_backward);
-  return {{images.detach(), logits.detach(), value}, std::move(gradients)};
+  return {{images.detach(), logits.detach(), value, false, std::move(taps.values)},
+          std::move(gradients)};
 }
 
 Batch Step::generator_step(std::uint64_t iteration, double factor) {
@@ -67,11 +71,15 @@ Batch Step::generator_step(std::uint64_t iteration, double factor) {
 }
 
 Step::StudentPass Step::student_pass(const Batch& batch) const {
-  const auto logits = models::execute(student_graph_, student_.parameters, batch.images, nullptr,
-                                      options_.precision);
+  models::Taps taps{student_feature_nodes_, {}};
+  const auto logits =
+      models::execute(student_graph_, student_.parameters, batch.images, &taps, options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
-  const auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
-                                                static_cast<double>(divisor));
+  auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
+                                          static_cast<double>(divisor));
+  if (!feature_nodes_.empty())
+    loss = loss.add(feature_term(options_.features, taps.values, batch.features),
+                    options_.feature_weight);
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
@@ -118,6 +126,11 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
             generator.options().beta2),
       affine_(affine_parameters(student), options.momentum),
       weights_(student, options) {
+  if (options.features != FeatureTerm::none) {
+    feature_nodes_ = models::feature_nodes(teacher.graph, teacher.parameters);
+    teacher_feature_nodes_ = same_nodes(teacher_pass_.graph(), teacher.graph, feature_nodes_);
+    student_feature_nodes_ = same_nodes(student_graph_, teacher.graph, feature_nodes_);
+  }
   for (auto weight : weights_.weights()) weight.requires_grad_(true);
   for (auto parameter : affine_.parameters()) parameter.requires_grad_(true);
 }

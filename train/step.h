@@ -17,7 +17,8 @@ namespace zsq::train {
 struct Batch {
   at::Tensor images, logits;  // logits: the teacher's
   double loss = 0;
-  bool skipped = false;  // the gradient was not finite; nothing was changed
+  bool skipped = false;                   // the gradient was not finite; nothing was changed
+  std::vector<at::Tensor> features = {};  // the teacher's values at Step::feature_nodes()
 };
 
 struct StudentStep {
@@ -65,6 +66,8 @@ class Step {
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }
 
   const WeightSteps& weight_steps() const { return weights_; }
+  // Of the teacher; empty without options.features.
+  const std::vector<models::NodeId>& feature_nodes() const { return feature_nodes_; }
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;
   // Takes such a state back; Error(bad_input) names what does not fit.
@@ -91,6 +94,8 @@ class Step {
   TrainOptions options_;
   models::Graph student_graph_;  // fused, for execution
   TeacherPass teacher_pass_;
+  // In the teacher's graph, in its pass and in the fused student.
+  std::vector<models::NodeId> feature_nodes_, teacher_feature_nodes_, student_feature_nodes_;
   std::vector<losses::RunningMoments> running_;
   Adam adam_;
   Nesterov affine_;

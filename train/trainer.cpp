@@ -98,7 +98,7 @@ class Run {
     const double factor = rate_factor(options_, pace_.share());
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = step_.generator_step(iteration, factor);
-    if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, iteration);
+    if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
     const auto student = step_.student_step(batch, factor);
     pace_.finetune_took(seconds_since(begin));
     finish("fine-tune", batch, &student);

@@ -100,15 +100,22 @@ TEST(BankDraws, BringTheTeachersAnswers) {
     return models::execute(teacher.graph, teacher.parameters, images);
   };
   const auto images = at::randn({8, 3, 8, 8});
-  const Batch batch{images, answers(images), 0.5, false};
+  const std::vector<models::NodeId> features{teacher.graph.id_of("conv1.relu")};
+  const auto maps = [&](const at::Tensor& x) {
+    models::Taps taps{features, {}};
+    models::execute(teacher.graph, teacher.parameters, x, &taps);
+    return taps.values;
+  };
+  const Batch batch{images, answers(images), 0.5, false, maps(images)};
   ImageOptions options;
   options.augment_share = 1;
   const ImageBank bank{at::randn({20, 3, 8, 8}), {}};
-  const auto mixed = BankDraws(bank, 0.5, options, 1).mixed(batch, teacher, 3);
+  const auto mixed = BankDraws(bank, 0.5, options, 1).mixed(batch, teacher, features, 3);
   EXPECT_FALSE(mixed.images.equal(images));
   EXPECT_LT((mixed.logits - answers(mixed.images)).abs().max().item<double>(), 1e-5);
+  EXPECT_TRUE(mixed.features.at(0).allclose(maps(mixed.images).at(0), 1e-4, 1e-5));
   EXPECT_EQ(mixed.loss, 0.5);
-  const auto alone = BankDraws(bank, 0.01, options, 1).mixed(batch, teacher, 3);
+  const auto alone = BankDraws(bank, 0.01, options, 1).mixed(batch, teacher, features, 3);
   EXPECT_TRUE(alone.images.equal(images));
 }
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "losses/features.h"
+
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/stack.h>
+
+#include "core/error.h"
+
+namespace zsq::losses {
+namespace {
+
+// Sum over the maps of the mean squared difference of what `view` sees in them.
+template <class View>
+at::Tensor sum_of_errors(const std::vector<at::Tensor>& student,
+                         const std::vector<at::Tensor>& teacher, View&& view) {
+  if (student.empty() || student.size() != teacher.size())
+    throw Error(ErrorCode::internal, "feature terms need pairs of maps and at least one, not " +
+                                         std::to_string(student.size()) + " and " +
+                                         std::to_string(teacher.size()));
+  std::vector<at::Tensor> terms;
+  for (std::size_t l = 0; l < student.size(); ++l)
+    terms.push_back(
+        at::mse_loss(view(student[l].to(at::kFloat)), view(teacher[l].detach().to(at::kFloat))));
+  return at::stack(terms).sum();
+}
+
+at::Tensor attention(const at::Tensor& map) {
+  constexpr double kSmallest = 1e-12;  // of a norm
+  const auto power = map.square().mean({2, 3});
+  return power.div(power.norm(2, {1}, /*keepdim=*/true).clamp_min(kSmallest));
+}
+
+}  // namespace
+
+at::Tensor feature_error(const std::vector<at::Tensor>& student,
+                         const std::vector<at::Tensor>& teacher) {
+  return sum_of_errors(student, teacher, [](const at::Tensor& map) { return map; });
+}
+
+at::Tensor channel_attention_error(const std::vector<at::Tensor>& student,
+                                   const std::vector<at::Tensor>& teacher) {
+  return sum_of_errors(student, teacher, attention);
+}
+
+}  // namespace zsq::losses

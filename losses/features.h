@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a student's maps are from the teacher's, [N, C_l, H_l, W_l] each, in the same order. The
+// teacher's get no gradient. Error(internal) where the lists do not pair.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace zsq::losses {
+
+// sum_l mean (F_l^S - F_l^T)^2, the mean over all values (PLF, CVPR 2024: MSE of features).
+at::Tensor feature_error(const std::vector<at::Tensor>& student,
+                         const std::vector<at::Tensor>& teacher);
+
+// Channel attention (HAST 2303.13826, eq. 8): with a_nc the mean square of channel c in image n and
+// A_n = a_n / |a_n|_2,
+//   sum_l mean_nc (A_l^S - A_l^T)^2
+// An image whose map is 0 everywhere has A = 0.
+at::Tensor channel_attention_error(const std::vector<at::Tensor>& student,
+                                   const std::vector<at::Tensor>& teacher);
+
+}  // namespace zsq::losses

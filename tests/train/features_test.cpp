@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/features.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "models/blocks.h"
+#include "models/execute.h"
+#include "tests/train/tiny.h"
+#include "train/image_bank.h"
+#include "train/step.h"
+
+namespace zsq::train {
+namespace {
+
+at::Tensor value_at(const models::Graph& graph, const models::ParameterStore& parameters,
+                    const at::Tensor& images, const std::string& name) {
+  const at::NoGradGuard no_grad;
+  models::Taps taps{{graph.id_of(name)}, {}};
+  models::execute(graph, parameters, images, &taps);
+  return taps.values[0];
+}
+
+TEST(Features, AddTheirTermToTheStudentsLoss) {
+  for (const auto term : {FeatureTerm::mse, FeatureTerm::attention}) {
+    Tiny plain, with;
+    with.options.features = term;
+    with.options.feature_weight = 3;
+    Step without_term(plain.teacher, plain.student, plain.generator, plain.options);
+    Step with_term(with.teacher, with.student, with.generator, with.options);
+    without_term.calibrate();
+    with_term.calibrate();
+    EXPECT_TRUE(without_term.feature_nodes().empty());
+    const auto batch = with_term.generator_step(0, 1);
+    // One resolution and no addition: the last map.
+    ASSERT_EQ(batch.features.size(), 1U);
+    EXPECT_FALSE(batch.features[0].requires_grad());
+    const auto wanted =
+        value_at(with.teacher.graph, with.teacher.parameters, batch.images, "conv2.relu");
+    EXPECT_TRUE(batch.features[0].allclose(wanted, 1e-4, 1e-5));
+    // As the next layer reads it.
+    const auto got =
+        value_at(with.student.graph, with.student.parameters, batch.images, "conv2.relu.quantizer");
+    const double apart = feature_term(term, {got}, {wanted}).item<double>();
+    EXPECT_GT(apart, 0);
+    const double kl = without_term.student_step(batch, 1).loss;
+    EXPECT_NEAR(with_term.student_step(batch, 1).loss, kl + 3 * apart, 1e-4 * (kl + 3 * apart));
+  }
+}
+
+TEST(Features, TrainingBringsTheMapsTogether) {
+  const auto apart = [](FeatureTerm term) {
+    Tiny tiny;
+    tiny.options.features = term;
+    tiny.options.feature_weight = 100;
+    tiny.options.iterations = 60;
+    tiny.options.warmup = 0.1;
+    Observer silent;
+    run(tiny.job(), silent);
+    const auto images =
+        tiny.generator.forward(tiny.generator.draw(32, generator::Generator::kHeldOutSteps))
+            .detach();
+    return value_at(tiny.student.graph, tiny.student.parameters, images, "conv2.relu.quantizer")
+        .sub(value_at(tiny.teacher.graph, tiny.teacher.parameters, images, "conv2.relu"))
+        .square()
+        .mean()
+        .item<double>();
+  };
+  const double with = apart(FeatureTerm::mse), without = apart(FeatureTerm::none);
+  EXPECT_LT(with, 0.95 * without) << without;
+}
+
+// In a student that is not fused, and of one whose node went into a fused one.
+TEST(SameInStudent, FindsTheValueOrItsQuantizer) {
+  const Tiny tiny;
+  const auto& teacher = tiny.teacher.graph;
+  const std::vector<models::NodeId> nodes{teacher.id_of("conv2.relu"), teacher.id_of("pool")};
+  const auto names = [&](const models::Graph& graph) {
+    std::vector<std::string> result;
+    for (const auto id : same_nodes(graph, teacher, nodes)) result.push_back(graph[id].name);
+    return result;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(tiny.student.graph), (Names{"conv2.relu", "pool"}));
+  EXPECT_EQ(names(quant::fuse_activations(tiny.student.graph)),
+            (Names{"conv2.relu.quantizer", "pool"}));
+}
+
+}  // namespace
+}  // namespace zsq::train
