@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "generator/augment.h"
 #include "pipeline/pixel_range.h"
 #include "pipeline/session.h"
 
@@ -35,6 +36,22 @@ at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
   return at::cat(batches);
 }
 
+// The images and, behind them, other views of them.
+at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
+  ImageOptions options = recipe.images;
+  options.augment_share = 1;
+  std::vector<at::Tensor> views{images};
+  for (std::int64_t view = 1; view < recipe.reconstruct.views; ++view) {
+    const auto stream = at::detail::createCPUGenerator(
+        stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.views",
+                    static_cast<std::uint64_t>(view)));
+    views.push_back(generator::augment(
+        images,
+        generator::draw_crops(images.size(0), images.size(2), images.size(3), options, stream)));
+  }
+  return at::cat(views);
+}
+
 }  // namespace
 
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
@@ -56,14 +73,14 @@ StartImages start_images(const models::Model& teacher, const Recipe& recipe, con
                      at::detail::createCPUGenerator(stream_seed(
                          static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.bank", 0)),
                      at::kLong);
+    held_out = std::min(held_out, bank.size(0) / 4);
     images = bank.index_select(0, order.slice(0, 0, wanted + held_out));
-    held_out = std::min(held_out, images.size(0) / 4);
   } else {
     images = make(image_job(teacher, recipe, wanted + held_out), seconds, observer);
   }
   images = images.to(teacher.parameters.at(teacher.parameters.names().front()).device());
   const auto learn = images.size(0) - held_out;
-  return {images.slice(0, 0, learn), images.slice(0, learn)};
+  return {views_of(images.slice(0, 0, learn), recipe), images.slice(0, learn)};
 }
 
 }  // namespace zsq::pipeline

@@ -11,14 +11,15 @@ namespace zsq::pipeline {
 // can have; Error(usage) where the network takes no colour images.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 
+// On the teacher's device. The student never learns on what is held out.
 struct StartImages {
-  at::Tensor learn,
-      held_out;  // on the teacher's device; held_out: the student never learns on them
+  at::Tensor learn, held_out;
 };
 
 // From `bank`, in drawn order, or made where it is undefined: reconstruct.images and, where
-// process.agreement_images asks for any, up to a batch more that are held out. `seconds`: what
-// making them may take, by fewer steps; 0: any.
+// process.agreement_images asks for any, up to a batch more that are held out. `learn` has
+// reconstruct.views of each, the images themselves first. `seconds`: what making them may take, by
+// fewer steps; 0: any.
 StartImages start_images(const models::Model& teacher, const Recipe& recipe, const at::Tensor& bank,
                          double seconds, Observer& observer);
 

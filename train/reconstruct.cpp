@@ -155,15 +155,18 @@ class Reconstruction {
                              models::as_images(values.float_input), values.float_output};
     const auto begin = Clock::now();
     std::int64_t done = 0;
-    for (double share = 0; share < 1; ++done) {
+    const double one = 1 / static_cast<double>(options.iterations);
+    const double longest = std::max(one, 0.02);  // where the clock sets the pace
+    double share = 0, advance = one;
+    for (; share < 1; ++done) {
       if (observer_.stop_requested())
         throw Error(ErrorCode::stopped, "stopped at block " + std::to_string(index + 1) + " of " +
                                             std::to_string(blocks_.size()) +
                                             " of the reconstruction, of which nothing is kept");
-      const double loss = block.step(inputs, share, scale);
-      share = static_cast<double>(done + 1) / static_cast<double>(options.iterations);
-      if (job_.time_budget > 0)
-        share = std::max(share, time > 0 ? seconds_since(begin) / time : 1);
+      const double loss = block.step(inputs, share, std::min(advance, longest), scale);
+      double now = static_cast<double>(done + 1) * one;
+      if (job_.time_budget > 0) now = std::max(now, time > 0 ? seconds_since(begin) / time : 1);
+      advance = now - std::exchange(share, now);
       observer_.on_progress({"reconstruct",
                              static_cast<std::int64_t>(index) * options.iterations + done + 1,
                              std::ssize(blocks_) * options.iterations,
@@ -182,7 +185,7 @@ class Reconstruction {
     return power > 0 ? mean_squared_error(output, target).item<double>() / power : 0;
   }
 
-  // The scales of a part, and its latent weights in the middle of their cells.
+  // The scales and biases of a part, and its latent weights in the middle of their cells.
   static NamedTensors copy_of(const Graph& part, const models::ParameterStore& parameters) {
     NamedTensors copies;
     const auto copy = [&](const std::string& name) {
@@ -194,6 +197,7 @@ class Reconstruction {
                           site.op->forward({parameters.at(site.parameter).detach()}, parameters));
       copy(site.op->scale_name());
     }
+    for (const auto& [name, bias] : biases_of(part, parameters)) copy(name);
     for (const auto id : quant::activation_sites(part))
       copy(quant::activation_quantizer(part[id])->scale_name());
     return copies;

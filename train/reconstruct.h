@@ -34,9 +34,10 @@ struct ReconstructReport {
 };
 
 // The student is changed in place: its latent weights lie in the middle of the cells of their
-// codes, scales have moved, all else stays. A block that ends with a larger error than it had is
-// put back. With a time budget a block's schedule runs by the clock once that is faster.
-// Error(stopped) where the observer asks for it: some blocks are done then, and some are not.
+// codes; scales and, with bias_travel, biases have moved; all else stays. A block that ends with a
+// larger error than it had is put back. With a time budget a block's schedule runs by the clock
+// once that is faster. Error(stopped) where the observer asks for it: some blocks are done then,
+// and some are not.
 ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer);
 
 }  // namespace zsq::train

@@ -31,6 +31,14 @@ std::int64_t longest(const models::Graph& graph, const models::ParameterStore& p
 
 }  // namespace
 
+NamedTensors biases_of(const models::Graph& graph, const models::ParameterStore& parameters) {
+  NamedTensors biases;
+  for (const auto& node : graph.nodes)
+    for (const auto& [role, name] : node.params)
+      if (role == "beta" || role == "bias") biases.emplace_back(name, parameters.at(name));
+  return biases;
+}
+
 at::Tensor mean_squared_error(const at::Tensor& value, const at::Tensor& target) {
   return at::mse_loss(value.to(at::kFloat), target.to(at::kFloat));
 }
@@ -57,7 +65,14 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
     logits.emplace_back(site.parameter, soft->logits());
   }
   adam_.emplace(logits, 0.9, 0.999);
+  biases_.emplace(options.bias_travel > 0 ? biases_of(part, student.parameters) : NamedTensors(),
+                  0.9, 0.999);
+  for (const auto& bias : biases_->parameters()) bias.requires_grad_(true);
   scales_.emplace(student.parameters, scales_that_learn(block, LearnScales::all));
+}
+
+BlockReconstruction::~BlockReconstruction() {
+  for (const auto& bias : biases_->parameters()) bias.requires_grad_(false);
 }
 
 at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
@@ -84,21 +99,26 @@ at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, do
   return error.add(undecided, options_.rounding_weight / static_cast<double>(weights));
 }
 
-double BlockReconstruction::step(const BlockValues& values, double share, double error_scale) {
+double BlockReconstruction::step(const BlockValues& values, double share, double advance,
+                                 double error_scale) {
   const auto loss_now = loss(values, share, error_scale);
   const double value = loss_now.item<double>();
   if (!std::isfinite(value))
     throw Error(ErrorCode::numeric_failure,
-                "the error of a block is no longer finite; lower reconstruct.lr_rounding or "
-                "reconstruct.lr_scale");
-  const auto& scales = scales_->scales();
+                "the error of a block is no longer finite; lower reconstruct.rounding_travel or "
+                "reconstruct.scale_travel");
+  const auto &scales = scales_->scales(), &biases = biases_->parameters();
   auto variables = adam_->parameters();
   const auto n = std::ssize(variables);
   variables.insert(variables.end(), scales.begin(), scales.end());
+  variables.insert(variables.end(), biases.begin(), biases.end());
   const auto gradients = torch::autograd::grad({loss_now}, variables);
-  adam_->step({gradients.begin(), gradients.begin() + n}, options_.lr_rounding);
+  const auto of_scales = gradients.begin() + n, of_biases = of_scales + std::ssize(scales);
   const double cosine = (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2;
-  scales_->step({gradients.begin() + n, gradients.end()}, options_.lr_scale * cosine);
+  adam_->step({gradients.begin(), of_scales}, options_.rounding_travel * advance);
+  scales_->step({of_scales, of_biases}, options_.scale_travel * advance * cosine);
+  if (!biases.empty())
+    biases_->step({of_biases, gradients.end()}, options_.bias_travel * advance * cosine);
   return value;
 }
 

@@ -23,17 +23,21 @@ struct BlockValues {
 // (quant/soft_rounding.h),
 //   e + rounding_weight * u
 // without u during the warm-up; b then falls linearly. Inputs and activations are mixtures of float
-// and quantized values. Rounding and scales learn by Adam.
+// and quantized values. Rounding, scales and, with bias_travel, BatchNorm beta and biases learn by
+// Adam.
 class BlockReconstruction {
  public:
   // `part`: the block cut out of the student's graph. `batch`: images in a step.
   BlockReconstruction(quant::Student& student, const models::Graph& part,
                       const ReconstructOptions& options, std::int64_t batch, std::uint64_t seed,
                       Precision precision);
+  ~BlockReconstruction();
+  BlockReconstruction(const BlockReconstruction&) = delete;
+  BlockReconstruction& operator=(const BlockReconstruction&) = delete;
 
-  // One step, `share` of all done, on images drawn from `values`. `error_scale`: mean squared error
-  // that counts as 1. Gives the loss.
-  double step(const BlockValues& values, double share, double error_scale);
+  // One step, `share` of the run done and `advance` more with it, on images drawn from `values`.
+  // `error_scale`: mean squared error that counts as 1. Gives the loss.
+  double step(const BlockValues& values, double share, double advance, double error_scale);
 
   // Puts what was decided into the student: nearest rounding of its latent weights gives the codes.
   void decide();
@@ -48,10 +52,13 @@ class BlockReconstruction {
   std::shared_ptr<Chances> chances_;
   models::Graph graph_;  // with soft rounding and dropping quantizers
   std::vector<std::pair<std::string, std::shared_ptr<quant::SoftRounding>>> roundings_;
-  std::optional<Adam> adam_;
+  std::optional<Adam> adam_, biases_;
   std::optional<ScaleSteps> scales_;
   at::Generator draws_;
 };
+
+// BatchNorm beta and biases of a graph.
+NamedTensors biases_of(const models::Graph& graph, const models::ParameterStore& parameters);
 
 // Squared error summed over the values, divided by their number.
 at::Tensor mean_squared_error(const at::Tensor& value, const at::Tensor& target);

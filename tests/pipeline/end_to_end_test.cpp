@@ -138,9 +138,8 @@ TEST(EndToEnd, ReconstructionKeepsTwoBitWeightsUseful) {
   QuantizeOptions options;
   options.scheme = Scheme::parse("W2A4");
   options.recipe = load_recipe(
-      "deploy+reconstruct",
-      {"data.preset=cifar10", "process.threads=1", "generate.images.steps=60",
-       "reconstruct.images=128", "reconstruct.iterations=60", "reconstruct.lr_rounding=0.05"});
+      "deploy+reconstruct", {"data.preset=cifar10", "process.threads=1", "generate.images.steps=60",
+                             "reconstruct.images=128", "reconstruct.iterations=60"});
   options.recipe.data.eval_data = workplace().images();
   const fs::path output = workplace().folder / "reconstructed";
   const QuantizeReport report = quantize(workplace().model(), options, output);

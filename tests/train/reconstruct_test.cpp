@@ -29,7 +29,7 @@ ReconstructOptions short_run() {
   ReconstructOptions options;
   options.iterations = 60;
   options.batch_size = 8;
-  options.lr_rounding = 0.1;
+  options.rounding_travel = 6;
   return options;
 }
 
@@ -103,6 +103,22 @@ TEST(Reconstruct, EveryBlockGains) {
   }
 }
 
+// BatchNorm beta and biases move where they may, and nowhere else.
+TEST(Reconstruct, BiasesLearnWhereTheyMay) {
+  const auto run = [](double travel) {
+    Prepared p(test::residual_network(), bits(2, 4));
+    auto options = short_run();
+    options.bias_travel = travel;
+    const auto report = p.run(options);
+    for (const auto& [name, bias] : biases_of(p.student.graph, p.student.parameters)) {
+      EXPECT_EQ(bias.equal(p.teacher.parameters.at(name)), travel == 0) << name;
+      EXPECT_FALSE(bias.requires_grad());
+    }
+    return report.blocks[1].after;
+  };
+  EXPECT_LT(run(0.5), run(0));
+}
+
 TEST(Reconstruct, IsDeterministic) {
   Prepared a(test::residual_network(), bits(3, 3)), b(test::residual_network(), bits(3, 3));
   a.run(short_run());
@@ -166,7 +182,6 @@ TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
   Prepared p(models::load(path), bits(2, 4));
   auto options = short_run();
   options.iterations = 12;
-  options.lr_rounding = 0.3;
   const auto report = p.run(options);
   ASSERT_EQ(report.blocks.size(), 11U);
   // The first and the last one have 8 bits: hardly anything to gain.
