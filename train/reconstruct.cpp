@@ -65,15 +65,12 @@ class Reconstruction {
     return models::cut_out(graph, same(block.entry), same(block.exit), shapes_[block.entry]);
   }
 
-  // Both inputs and both outputs of a block, bar one input while its student learns or one output
-  // later, lie in memory at a time.
+  // A block's inputs and outputs, of student and float network, lie in memory at a time.
   std::int64_t affordable_images() const {
     std::int64_t largest = 0;
-    for (const Block& block : blocks_) {
-      const auto entry = values_of(shapes_[block.entry]), exit = values_of(shapes_[block.exit]);
-      largest = std::max(largest, entry + exit + std::max(entry, exit));
-    }
-    const auto bytes = largest * static_cast<std::int64_t>(sizeof(float));
+    for (const Block& block : blocks_)
+      largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
+    const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
     const auto fits = std::max<std::int64_t>(1, (job_.options.memory << 20) / bytes);
     if (fits < job_.images.size(0))
       observer_.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
