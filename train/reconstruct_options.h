@@ -15,7 +15,7 @@ struct ReconstructOptions {
   std::int64_t batch_size = 32;
   double drop = 0.5;
   double rounding_travel = 10;
-  double scale_travel = 0.5;
+  double scale_travel = 1;
   double bias_travel = 0;
   double rounding_weight = 0.1;
   double warmup = 0.2;
