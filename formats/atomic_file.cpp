@@ -78,25 +78,52 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   });
 }
 
-std::string sha256_of_file(const std::filesystem::path& path) {
-  return in_file(path, [&] {
-    constexpr std::uint64_t kBlock = 1 << 20;
-    const InputFile file(path);
-    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                          &EVP_MD_CTX_free);
-    bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
-    for (std::uint64_t at = 0; good && at < file.size(); at += kBlock) {
-      const auto block = file.read(at, std::min(kBlock, file.size() - at));
-      good = EVP_DigestUpdate(context.get(), block.data(), block.size()) == 1;
-    }
+namespace {
+
+// SHA-256.
+class Digest {
+ public:
+  Digest() { require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1); }
+
+  void update(std::span<const std::byte> bytes) {
+    require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+  }
+
+  std::string text() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
     unsigned length = 0;
-    good = good && EVP_DigestFinal_ex(context.get(), digest.data(), &length) == 1;
-    if (!good) throw Error(ErrorCode::internal, "SHA-256 is not available in this OpenSSL");
+    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &length) == 1);
     std::string text;
     for (unsigned i = 0; i < length; ++i)
       for (const int nibble : {digest[i] >> 4, digest[i] & 15}) text += "0123456789abcdef"[nibble];
     return text;
+  }
+
+ private:
+  static void require(bool good) {
+    if (!good) throw Error(ErrorCode::internal, "SHA-256 is not available in this OpenSSL");
+  }
+
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(),
+                                                                   &EVP_MD_CTX_free};
+};
+
+}  // namespace
+
+std::string sha256(std::span<const std::byte> bytes) {
+  Digest digest;
+  digest.update(bytes);
+  return digest.text();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  return in_file(path, [&] {
+    constexpr std::uint64_t kBlock = 1 << 20;
+    const InputFile file(path);
+    Digest digest;
+    for (std::uint64_t at = 0; at < file.size(); at += kBlock)
+      digest.update(file.read(at, std::min(kBlock, file.size() - at)));
+    return digest.text();
   });
 }
 

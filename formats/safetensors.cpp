@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "formats/in_file.h"
-#include "formats/input_file.h"
 
 namespace zsq::formats {
 namespace {
@@ -33,12 +32,7 @@ std::string_view dtype_text(DType dtype) {
       ->second;
 }
 
-struct Entry {
-  std::uint64_t begin, end;
-  std::string name;
-  DType dtype;
-  std::vector<std::int64_t> shape;
-};
+using Entry = SafetensorsReader::Entry;
 
 Entry parse_entry(const std::string& name, const json& fields) {
   const auto offsets = fields.at("data_offsets").get<std::vector<std::uint64_t>>();
@@ -90,28 +84,38 @@ std::vector<Entry> parse_header(const std::string& text, std::uint64_t data_size
 
 }  // namespace
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) {
-  return in_file(path, [&] {
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
+    : path_(path), file_(in_file(path, [&] { return InputFile(path); })) {
+  in_file(path_, [&] {
     constexpr std::uint64_t kMaxHeader = 100'000'000;
-    const InputFile file(path);
     std::uint64_t length = 0;
-    std::memcpy(&length, file.read(0, sizeof length).data(), sizeof length);
-    if (length > kMaxHeader || length > file.size() - sizeof length)
+    std::memcpy(&length, file_.read(0, sizeof length).data(), sizeof length);
+    if (length > kMaxHeader || length > file_.size() - sizeof length)
       throw Error(ErrorCode::bad_input,
                   "is not a safetensors file, or is cut: its header would be " +
                       std::to_string(length) + " bytes long");
-    const auto header = file.read(sizeof length, length);
-    const std::uint64_t base = sizeof length + length;
-    SafetensorsFile result;
-    const auto entries =
+    const auto header = file_.read(sizeof length, length);
+    data_ = sizeof length + length;
+    entries_ =
         parse_header(std::string(reinterpret_cast<const char*>(header.data()), header.size()),
-                     file.size() - base, result.metadata);
-    for (const Entry& entry : entries)
-      result.tensors.emplace_back(
-          entry.name,
-          Array{entry.dtype, entry.shape, file.read(base + entry.begin, entry.end - entry.begin)});
-    return result;
+                     file_.size() - data_, metadata_);
   });
+}
+
+std::vector<std::byte> SafetensorsReader::read(const Entry& entry, std::uint64_t offset,
+                                               std::uint64_t count) const {
+  if (offset > entry.end - entry.begin || count > entry.end - entry.begin - offset)
+    throw Error(ErrorCode::internal, "more bytes asked for than tensor '" + entry.name + "' has");
+  return in_file(path_, [&] { return file_.read(data_ + entry.begin + offset, count); });
+}
+
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  const SafetensorsReader reader(path);
+  SafetensorsFile result{{}, reader.metadata()};
+  for (const Entry& entry : reader.entries())
+    result.tensors.emplace_back(entry.name, Array{entry.dtype, entry.shape,
+                                                  reader.read(entry, 0, entry.end - entry.begin)});
+  return result;
 }
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,

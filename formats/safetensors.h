@@ -8,6 +8,7 @@
 
 #include "formats/array.h"
 #include "formats/atomic_file.h"
+#include "formats/input_file.h"
 
 namespace zsq::formats {
 
@@ -19,6 +20,30 @@ struct SafetensorsFile {
 // Throws Error(bad_input) on a damaged file: offsets, shapes and lengths are checked against the
 // file before anything is allocated.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
+
+// A file of which parts are read, from any thread; checked on opening, as above.
+class SafetensorsReader {
+ public:
+  struct Entry {
+    std::uint64_t begin = 0, end = 0;  // bytes, from the end of the header
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+  };
+  explicit SafetensorsReader(const std::filesystem::path& path);
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::vector<Entry>& entries() const { return entries_; }  // in order of their data
+  // Bytes of a tensor, from its byte `offset`.
+  std::vector<std::byte> read(const Entry& entry, std::uint64_t offset, std::uint64_t count) const;
+
+ private:
+  std::filesystem::path path_;
+  InputFile file_;
+  std::uint64_t data_ = 0;  // where the header ends
+  std::map<std::string, std::string> metadata_;
+  std::vector<Entry> entries_;
+};
 
 // Deterministic bytes: tensors by falling element size, which keeps each of them aligned for
 // readers that map the file, and in the given order within one size; metadata sorted, header padded

@@ -42,6 +42,20 @@ TEST(Safetensors, RoundTripIsExactAndDeterministic) {
   }
 }
 
+TEST(Safetensors, ReadsParts) {
+  const TempFolder folder;
+  write_safetensors(folder / "x", {{{"wide", make_array<std::int64_t>(DType::i64, {1}, {7})},
+                                    {"bytes", make_array<std::uint8_t>(DType::u8, {3}, {1, 2, 3})}},
+                                   {{"k", "v"}}});
+  const SafetensorsReader reader(folder / "x");
+  EXPECT_EQ(reader.metadata().at("k"), "v");
+  const auto& entry = reader.entries().at(1);
+  EXPECT_EQ(entry.name, "bytes");
+  EXPECT_EQ(reader.read(entry, 1, 2), (std::vector{std::byte{2}, std::byte{3}}));
+  for (const std::uint64_t offset : {2, 4})
+    expect_error([&] { reader.read(entry, offset, 2); }, ErrorCode::internal, "'bytes'");
+}
+
 TEST(Safetensors, PieceByPieceGivesTheSameBytes) {
   const TempFolder folder;
   const auto wide = make_array<std::int64_t>(DType::i64, {2}, {1, -2});
