@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "core/error.h"
+#include "eval/loader.h"
 
 namespace zsq::eval {
 namespace {
@@ -25,15 +26,19 @@ void check_labels(const at::Tensor& labels, std::int64_t classes) {
 
 }  // namespace
 
+std::int64_t images_to_use(const ImageSource& source, const DataOptions& options) {
+  return options.eval_images > 0 ? std::min(options.eval_images, source.size()) : source.size();
+}
+
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer) {
   const auto begin_time = std::chrono::steady_clock::now();
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_time).count();
   };
-  const std::int64_t total =
-      options.eval_images > 0 ? std::min(options.eval_images, source.size()) : source.size();
+  const std::int64_t total = images_to_use(source, options);
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
+  Loader loader(source, total, options);
   std::int64_t correct1 = 0, correct5 = 0;
   std::vector<at::Tensor> predictions;
   Result result;
@@ -41,8 +46,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(result.images) + " of " +
                                           std::to_string(total) + " images of the evaluation");
-    const Batch batch =
-        source.load(result.images, std::min(options.eval_batch_size, total - result.images));
+    const Batch batch = loader.next();
     const at::Tensor logits = logits_of(batch.images).detach().to(at::kCPU, at::kFloat);
     check_labels(batch.labels, logits.size(1));
     predictions.push_back(logits.argmax(1));

@@ -18,6 +18,7 @@ struct Batch {
   at::Tensor labels;  // int64 [N]
 };
 
+// Images may be loaded by several threads at a time.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
@@ -34,6 +35,9 @@ at::Tensor load_image(const std::filesystem::path& path, const Preset& preset);
 // and labels. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset);
 
+// data.eval_images, as far as there are so many.
+std::int64_t images_to_use(const ImageSource& source, const DataOptions& options);
+
 struct Result {
   std::int64_t images = 0;
   double top1 = 0, top5 = 0;  // per cent
@@ -41,6 +45,7 @@ struct Result {
   at::Tensor predictions;  // int64 [images], the arg-max of each image
 };
 
+// The next images are loaded while `logits_of` runs, which this thread calls (see eval/loader.h).
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer);
 

@@ -1,73 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "eval/image_files.h"
+
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
-#include <thread>
 
 #include "core/error.h"
 #include "eval/preprocess.h"
 #include "eval/sources.h"
+#include "formats/atomic_file.h"
 
 namespace zsq::eval {
+
+Image ImageFiles::pixels(std::int64_t i) const {
+  const std::string name = file(i).path.string();
+  return fit(decode_image(formats::read_file(file(i).path), name), preset_, name);
+}
+
+Batch ImageFiles::load(std::int64_t begin, std::int64_t count) const {
+  Batch batch{at::empty({count, 3, preset_.size, preset_.size}, at::kFloat),
+              at::empty({count}, at::kLong)};
+  for (std::int64_t i = 0; i < count; ++i) {
+    normalize(pixels(begin + i).pixels, preset_,
+              batch.images.data_ptr<float>() + i * batch.images.stride(0));
+    batch.labels.data_ptr<std::int64_t>()[i] = file(begin + i).label;
+  }
+  return batch;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
-struct LabelledFile {
-  fs::path path;
-  std::int64_t label = 0;
-};
-
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::bad_input, message); }
-
-// work(0) ... work(count - 1) on all cores; the error of the lowest index is rethrown.
-void for_each_parallel(std::int64_t count, const std::function<void(std::int64_t)>& work) {
-  std::atomic<std::int64_t> next{0};
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(count));
-  const auto run = [&] {
-    for (std::int64_t i = next++; i < count; i = next++) try {
-        work(i);
-      } catch (...) {
-        errors[static_cast<std::size_t>(i)] = std::current_exception();
-      }
-  };
-  {
-    std::vector<std::jthread> workers;
-    const auto threads = std::min<std::int64_t>(count, std::thread::hardware_concurrency());
-    for (std::int64_t t = 1; t < threads; ++t) workers.emplace_back(run);
-    run();
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
-}
-
-class ImageFiles : public ImageSource {
- public:
-  ImageFiles(std::vector<LabelledFile> files, const Preset& preset)
-      : files_(std::move(files)), preset_(preset) {}
-
-  std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
-
-  Batch load(std::int64_t begin, std::int64_t count) const override {
-    Batch batch{at::empty({count, 3, preset_.size, preset_.size}, at::kFloat),
-                at::empty({count}, at::kLong)};
-    for_each_parallel(count, [&](std::int64_t i) {
-      const LabelledFile& file = files_[static_cast<std::size_t>(begin + i)];
-      batch.images[i].copy_(load_image(file.path, preset_)[0]);
-      batch.labels.data_ptr<std::int64_t>()[i] = file.label;
-    });
-    return batch;
-  }
-
- private:
-  std::vector<LabelledFile> files_;
-  Preset preset_;
-};
 
 bool is_image(const fs::path& path) {
   std::string extension = path.extension().string();

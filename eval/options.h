@@ -13,6 +13,7 @@ struct DataOptions {
   std::string preset;            // preprocessing, see eval/preset.h; empty: not known
   std::int64_t eval_images = 0;  // 0: all
   std::int64_t eval_batch_size = 64;
+  std::int64_t eval_threads = 0;  // 0: as many as the process computes with
 };
 
 template <class Visitor, class Options>
@@ -24,6 +25,10 @@ void visit_data_settings(Visitor&& visit, Options& o) {
         o.eval_images);
   visit(SettingInfo{"data.eval_batch_size", "images per forward pass", "images", 1, 65536},
         o.eval_batch_size);
+  visit(SettingInfo{"data.eval_threads",
+                    "threads that decode images while the network runs; 0: as process.threads",
+                    "threads", 0, 4096},
+        o.eval_threads);
 }
 
 }  // namespace zsq

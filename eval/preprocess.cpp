@@ -33,7 +33,9 @@ Image center_square_then_resize(const Image& image, const Preset& preset) {
   return resize(square, preset.size, preset.size, preset.interpolation);
 }
 
-Image sized(const Image& image, const Preset& preset, const std::string& name) {
+}  // namespace
+
+Image fit(const Image& image, const Preset& preset, const std::string& name) {
   switch (preset.crop) {
     case Crop::resize_then_center:
       return resize_then_center(image, preset);
@@ -52,21 +54,23 @@ Image sized(const Image& image, const Preset& preset, const std::string& name) {
   return image;
 }
 
-}  // namespace
-
-at::Tensor preprocess(const Image& image, const Preset& preset, const std::string& name) {
-  const Image ready = sized(image, preset, name);
-  at::Tensor result = at::empty({3, ready.height, ready.width}, at::kFloat);
-  const std::int64_t plane = ready.height * ready.width;
+void normalize(std::span<const std::uint8_t> pixels, const Preset& preset, float* planes) {
+  const std::size_t plane = pixels.size() / 3;
   for (std::size_t c = 0; c < 3; ++c) {
     std::array<float, 256> value_of;
     for (std::size_t pixel = 0; pixel < 256; ++pixel)
       value_of[pixel] =
           static_cast<float>((static_cast<double>(pixel) / 255 - preset.mean[c]) / preset.std[c]);
-    float* to = result.data_ptr<float>() + static_cast<std::int64_t>(c) * plane;
-    const std::uint8_t* from = ready.pixels.data() + c;
-    for (std::int64_t i = 0; i < plane; ++i) to[i] = value_of[from[3 * i]];
+    float* to = planes + c * plane;
+    const std::uint8_t* from = pixels.data() + c;
+    for (std::size_t i = 0; i < plane; ++i) to[i] = value_of[from[3 * i]];
   }
+}
+
+at::Tensor preprocess(const Image& image, const Preset& preset, const std::string& name) {
+  const Image ready = fit(image, preset, name);
+  at::Tensor result = at::empty({3, ready.height, ready.width}, at::kFloat);
+  normalize(ready.pixels, preset, result.data_ptr<float>());
   return result;
 }
 

@@ -90,6 +90,32 @@ TEST(Evaluate, StopsWhenAsked) {
   }
 }
 
+// Image 3 cannot be read.
+class Spoilt : public Numbers {
+ public:
+  using Numbers::Numbers;
+  Batch load(std::int64_t begin, std::int64_t count) const override {
+    if (begin == 3) throw Error(ErrorCode::bad_input, "3.jpg is damaged");
+    return Numbers::load(begin, count);
+  }
+};
+
+TEST(Evaluate, AnImageThatCannotBeReadEndsItAfterTheBatchesBefore) {
+  for (const std::int64_t threads : {1, 4}) {
+    DataOptions options;
+    options.eval_batch_size = 1;
+    options.eval_threads = threads;
+    Watcher watcher;
+    try {
+      evaluate(nearest, Spoilt({0, 1, 2, 3, 4}), options, watcher);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "3.jpg is damaged");
+    }
+    EXPECT_EQ(watcher.steps, (std::vector<std::int64_t>{1, 2, 3}));
+  }
+}
+
 Result measure(const std::string& model_file, const std::string& data, const std::string& name) {
   const models::Model model = models::load(test::shared_path(model_file));
   Observer silent;
