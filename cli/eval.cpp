@@ -18,6 +18,7 @@ int eval(const Arguments& arguments) {
   flags.setting("preset", "NAME", "preprocessing of the images", "data.preset");
   flags.setting("max_images", "N", "the first N images only", "data.eval_images");
   flags.setting("batch_size", "N", "images per forward pass", "data.eval_batch_size");
+  flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
   flags.common();
   if (!flags.parse(arguments)) return 0;
 

@@ -68,6 +68,7 @@ int quantize(const Arguments& arguments) {
   flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
+  flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
   flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "scales the schedule to end in 600, 600s, 10min or 2h",

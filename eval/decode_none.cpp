@@ -11,4 +11,6 @@ Image decode_image(std::span<const std::byte>, const std::string& name) {
                   "-DZSQ_OPENCV=ON, or pass the images as npz");
 }
 
+std::string decoder_name() { return "none"; }
+
 }  // namespace zsq::eval

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <opencv2/core/mat.hpp>
+#include <opencv2/core/version.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "core/error.h"
@@ -57,5 +58,7 @@ Image decode_image(std::span<const std::byte> bytes, const std::string& name) {
   }
   return image;
 }
+
+std::string decoder_name() { return "OpenCV " CV_VERSION; }
 
 }  // namespace zsq::eval

@@ -35,6 +35,10 @@ at::Tensor load_image(const std::filesystem::path& path, const Preset& preset);
 // and labels. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset);
 
+// data.eval_data with data.preset; through data.eval_cache where that is set and the images are
+// encoded (see eval/image_cache.h). What the cache does, the observer is told.
+std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer);
+
 // data.eval_images, as far as there are so many.
 std::int64_t images_to_use(const ImageSource& source, const DataOptions& options);
 

@@ -21,6 +21,9 @@ struct Image {
 // and tells of a build without a decoder.
 Image decode_image(std::span<const std::byte> bytes, const std::string& name);
 
+// Name and version; another decoder may give other pixels.
+std::string decoder_name();
+
 // Error(bad_input) tells of a build without an encoder.
 std::vector<std::byte> encode_png(const Image& image);
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "eval/image_cache.h"
 #include "eval/sources.h"
 
 namespace zsq::eval {
@@ -40,6 +41,16 @@ std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& pr
   throw Error(ErrorCode::bad_input, "'" + path +
                                         "' is a file that cannot be read as data; expected "
                                         ".bin (CIFAR), .npz (images, labels) or a folder");
+}
+
+std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer) {
+  auto source = open_data(options.eval_data, preset(options.preset));
+  if (options.eval_cache.empty()) return source;
+  if (const auto* files = dynamic_cast<const ImageFiles*>(source.get()))
+    return cached(*files, options, observer);
+  observer.on_message(LogLevel::info, "data.eval_cache is not used: " + options.eval_data +
+                                          " holds nothing to decode");
+  return source;
 }
 
 }  // namespace zsq::eval

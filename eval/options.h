@@ -14,6 +14,7 @@ struct DataOptions {
   std::int64_t eval_images = 0;  // 0: all
   std::int64_t eval_batch_size = 64;
   std::int64_t eval_threads = 0;  // 0: as many as the process computes with
+  std::string eval_cache;         // folder, see eval/image_cache.h; empty: none
 };
 
 template <class Visitor, class Options>
@@ -29,6 +30,8 @@ void visit_data_settings(Visitor&& visit, Options& o) {
                     "threads that decode images while the network runs; 0: as process.threads",
                     "threads", 0, 4096},
         o.eval_threads);
+  visit(SettingInfo{"data.eval_cache", "folder that keeps decoded images for the next run"},
+        o.eval_cache);
 }
 
 }  // namespace zsq

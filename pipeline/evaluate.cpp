@@ -17,7 +17,7 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   pipeline::start_process(options.process);
   const eval::Preset& preset = pipeline::require_preset(options.data.preset);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
-  const auto source = eval::open_data(options.data.eval_data, preset);
+  const auto source = eval::open_data(options.data, observer);
   pipeline::require_input_shape(model, source->load(0, 1).images, options.data.eval_data);
   const auto logits = [&](const at::Tensor& images) {
     return pipeline::infer(model.graph, model.parameters, images);

@@ -122,24 +122,22 @@ class Job {
     const std::string sha256 = formats::sha256_of_file(model);
     teacher_ = pipeline::load_float(model, recipe_.model, recipe_.process.device);
     models::require_batch_norm(teacher_);
+    loading_ = seconds_since(start_);
     if (!recipe_.data.eval_data.empty()) {
-      images_ = eval::open_data(recipe_.data.eval_data, eval::preset(recipe_.data.preset));
+      images_ = eval::open_data(recipe_.data, observer_);
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
     }
     if (!recipe_.generate.bank.empty()) open_bank(sha256);
     output_.open("model sha256 " + sha256 + " with preset '" + recipe_.data.preset + "'",
                  options.resume);
     std::optional<MixedResult> mixed;
-    if (recipe_.mixed.target_size.amount > 0 || recipe_.mixed.target_bops.amount > 0) {
-      const auto begin = Clock::now();
+    if (recipe_.mixed.target_size.amount > 0 || recipe_.mixed.target_bops.amount > 0)
       mixed = pipeline::choose_bits(teacher_, sha256, recipe_, observer_);
-      choosing_seconds_ = seconds_since(begin);
-    }
     report_ = describe_run(model, recipe_, sha256);
     report_.mixed = mixed;
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
     resumes_ = options.resume && fs::exists(output_.checkpoint());
-    loading_ = seconds_since(start_) - choosing_seconds_;
+    prepared_ = seconds_since(start_);
   }
 
   QuantizeReport run() {
@@ -254,20 +252,18 @@ class Job {
     generator::Generator generator = make_generator();
     const Clock::time_point begin = Clock::now();
     const bool reconstructed = recipe_.reconstruct.iterations > 0 && !resumes_;
-    const double before = reconstructed ? seconds_since(start_) - loading_ - choosing_seconds_ : 0;
+    const double before = reconstructed ? seconds_since(start_) - prepared_ : 0;
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
                     .generator = generator,
                     .options = recipe_.finetune,
                     .seed = static_cast<std::uint64_t>(recipe_.process.seed),
-                    .time_budget =
-                        budget > 0 ? std::max(1.0, budget - loading_ - choosing_seconds_) : 0,
+                    .time_budget = budget > 0 ? std::max(1.0, budget - prepared_) : 0,
                     .checkpoint = output_.checkpoint(),
                     .checkpoint_every = recipe_.process.checkpoint_every,
                     .resume = resumes_,
-                    // Writing takes about as long as reading did.
-                    .seconds_after = [&] { return loading_ + seconds_after(student, generator); },
+                    .seconds_after = [&] { return seconds_after(student, generator); },
                     .bank = bank_ ? &*bank_ : nullptr,
                     .reconstruct = recipe_.reconstruct,
                     .reconstructed = reconstructed,
@@ -282,9 +278,10 @@ class Job {
     return trained;
   }
 
-  // About what agreement and evaluation will take: each timed on one batch.
+  // About what agreement, writing and evaluation will take: the first and the last timed on one
+  // batch.
   double seconds_after(const quant::Student& student, const generator::Generator& generator) {
-    double seconds = 0;
+    double seconds = loading_;  // writing takes about as long as reading did
     if (const auto images = recipe_.process.agreement_images; images > 0) {
       const auto begin = Clock::now();
       const auto timed = train::measure_agreement(teacher_, student, generator,
@@ -297,8 +294,7 @@ class Job {
 
   double timed_evaluation(const quant::Student& student) const {
     DataOptions batch = recipe_.data;
-    const auto there = images_->size(), asked = batch.eval_images;
-    const auto all = asked > 0 ? std::min(asked, there) : there;
+    const auto all = eval::images_to_use(*images_, batch);
     batch.eval_images = std::min(batch.eval_batch_size, all);
     Observer silent;
     const double timed = evaluate(teacher_.graph, teacher_.parameters, batch, silent).seconds +
@@ -352,7 +348,8 @@ class Job {
   }
 
   Clock::time_point start_ = Clock::now();
-  double loading_ = 0, earlier_seconds_ = 0, choosing_seconds_ = 0;
+  // Seconds: reading the network; all of the preparation; the run before it was resumed.
+  double loading_ = 0, prepared_ = 0, earlier_seconds_ = 0;
   bool resumes_ = false;
   const QuantizeOptions& options_;
   Recipe recipe_;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
 #include "core/seed.h"
 #include "generator/augment.h"
 #include "pipeline/pixel_range.h"
