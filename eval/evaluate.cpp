@@ -46,7 +46,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(result.images) + " of " +
                                           std::to_string(total) + " images of the evaluation");
-    const Batch batch = loader.next();
+    const Batch& batch = loader.next();
     const at::Tensor logits = logits_of(batch.images).detach().to(at::kCPU, at::kFloat);
     check_labels(batch.labels, logits.size(1));
     predictions.push_back(logits.argmax(1));

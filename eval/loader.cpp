@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 
@@ -36,7 +37,7 @@ Loader::Loader(const ImageSource& source, std::int64_t images, const DataOptions
     threads_.emplace_back([this](std::stop_token stop) { work(stop); });
 }
 
-Batch Loader::next() {
+const Batch& Loader::next() {
   std::unique_lock lock(mutex_);
   if (batches_given_ * batch_size_ >= images_)
     throw Error(ErrorCode::internal, "no batch after the last one");
@@ -44,9 +45,10 @@ Batch Loader::next() {
   Slot slot = std::move(slots_.front());
   slots_.pop_front();
   ++batches_given_;
+  spare_ = std::exchange(given_, std::move(slot.batch));
   room_.notify_all();
   if (slot.error) std::rethrow_exception(slot.error);
-  return std::move(slot.batch);
+  return given_;
 }
 
 // True as well where nothing is left to start.
@@ -57,8 +59,11 @@ bool Loader::may_start() const {
 // Adding and removing slots at the ends of a deque leaves the others in place.
 Loader::Slot& Loader::slot_of(std::int64_t image) {
   const auto index = static_cast<std::size_t>(image / batch_size_ - batches_given_);
-  if (index == slots_.size())
-    slots_.emplace_back().missing = std::min(batch_size_, images_ - image);
+  if (index == slots_.size()) {
+    Slot& slot = slots_.emplace_back();
+    slot.missing = std::min(batch_size_, images_ - image);
+    if (slot.missing == batch_size_) slot.batch = std::exchange(spare_, {});
+  }
   return slots_[index];
 }
 

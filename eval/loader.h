@@ -24,9 +24,10 @@ class Loader {
 
   Loader(const ImageSource& source, std::int64_t images, const DataOptions& options);
 
-  // The next batch; waits until it is complete. What the source threw on loading it is thrown here,
+  // The next batch, to be used until the call after: its memory is then filled anew. Waits until it
+  // is complete. What the source threw on loading it is thrown here,
   // where several images failed that of the first. Error(internal) past the last image.
-  Batch next();
+  const Batch& next();
 
  private:
   struct Slot {
@@ -47,6 +48,7 @@ class Loader {
   std::condition_variable_any room_, filled_;
   std::int64_t next_image_ = 0, batches_given_ = 0;
   std::deque<Slot> slots_;
+  Batch given_, spare_;
   std::vector<std::jthread> threads_;  // the last member: they end before what they use
 };
 

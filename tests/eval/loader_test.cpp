@@ -53,7 +53,7 @@ TEST(Loader, GivesBatchesInOrderWithAnyNumberOfThreads) {
     for (const std::int64_t batch_size : {1, 4, 23, 100}) {
       Loader loader(source, 22, options(batch_size, threads));
       for (std::int64_t first = 0; first < 22; first += batch_size) {
-        const Batch batch = loader.next();
+        const Batch& batch = loader.next();
         const std::int64_t count = std::min(batch_size, 22 - first);
         ASSERT_EQ(batch.images.sizes(), at::IntArrayRef({count, 2, 3}));
         for (std::int64_t i = 0; i < count; ++i) {
