@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Needs a GPU.
+#include "cuda_kernels/device_graph.h"
+
+#include <ATen/ops/full.h>
+
+#include "cuda_kernels/device.h"
+#include "tests/cuda_kernels/helpers.h"
+
+namespace zsq::cuda_kernels {
+namespace {
+
+class Graph : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!cuda_available(&why)) GTEST_SKIP() << why;
+    load_cuda();
+    x_ = at::full({1000}, 1.0, at::TensorOptions(at::kCUDA).dtype(at::kFloat));
+    sum_ = at::zeros_like(x_);
+    graph_ = make_device_graph(x_.device());
+    for (int i = 0; i < 3; ++i) graph_->warm_up(body_);
+  }
+  float sum() const { return sum_[999].item<float>(); }
+
+  at::Tensor x_, sum_, made_;
+  std::unique_ptr<DeviceGraph> graph_;
+  std::function<void()> body_ = [this] {
+    made_ = x_ * x_;  // memory of the recording
+    sum_.add_(made_);
+  };
+};
+
+TEST_F(Graph, RepeatsWhatWasLaunchedOnWhatMemoryHolds) {
+  EXPECT_EQ(sum(), 3);
+  graph_->record(body_);
+  EXPECT_EQ(sum(), 3);
+  graph_->replay();
+  EXPECT_EQ(sum(), 4);
+  x_.fill_(3);
+  const at::Tensor between = at::full({1000}, 7.0, x_.options());  // not over the recording's
+  graph_->replay();
+  EXPECT_EQ(sum(), 13);
+  EXPECT_EQ(made_[0].item<float>(), 9);
+  EXPECT_EQ(between[0].item<float>(), 7);
+  graph_->record([this] { sum_.zero_(); });
+  graph_->replay();
+  EXPECT_EQ(sum(), 0);
+}
+
+TEST_F(Graph, WaitingForTheDeviceCannotBeRecorded) {
+  EXPECT_ANY_THROW(graph_->record([this] {
+    body_();
+    sum();
+  }));
+  EXPECT_EQ(sum(), 3);
+  EXPECT_THROW(graph_->replay(), Error);
+  body_();
+  EXPECT_EQ(sum(), 4);
+  graph_->record(body_);
+  graph_->replay();
+  EXPECT_EQ(sum(), 5);
+}
+
+}  // namespace
+}  // namespace zsq::cuda_kernels
