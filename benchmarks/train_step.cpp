@@ -44,7 +44,8 @@ class Stopwatch {
 
 void run_round(train::Step& step, std::uint64_t iteration) {
   const auto batch = step.generator_step(iteration, 1);
-  if (!batch.skipped && !step.student_step(batch, 1).skipped) return;
+  const auto student = step.student_step(batch, 1);
+  if (!batch.skipped.item<bool>() && !student.skipped.item<bool>()) return;
   throw Error(ErrorCode::numeric_failure,
               "the step cannot be timed: its gradients are not finite; choose another --seed or "
               "model");

@@ -5,6 +5,7 @@
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -19,6 +20,29 @@ std::vector<at::Tensor> zeros_of(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
+std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+void update_unless(const at::Tensor& skip, const std::vector<at::Tensor>& tensors,
+                   const std::function<void()>& update) {
+  if (!skip.is_cpu()) return restore_where(skip, tensors, update);
+  if (!skip.item<bool>()) update();
+}
+
+void restore_where(const at::Tensor& skip, const std::vector<at::Tensor>& tensors,
+                   const std::function<void()>& update) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> before;
+  for (const auto& tensor : tensors)
+    before.push_back(tensor.device() == skip.device() ? tensor.clone() : at::Tensor());
+  update();
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (before[i].defined()) tensors[i].copy_(at::where(skip, before[i], tensors[i]));
+}
+
 Adam::Adam(const NamedTensors& parameters, double beta1, double beta2)
     : beta1_(beta1), beta2_(beta2) {
   for (const auto& [name, tensor] : parameters) {
@@ -30,12 +54,15 @@ Adam::Adam(const NamedTensors& parameters, double beta1, double beta2)
   squares_ = zeros_of(parameters_);
 }
 
-void Adam::step(const std::vector<at::Tensor>& gradients, double lr) {
+void Adam::step(const std::vector<at::Tensor>& gradients, double lr, const at::Tensor& skip) {
   constexpr double kEps = 1e-8;
   const at::NoGradGuard no_grad;
-  at::_foreach_add_(steps_, 1);
+  std::optional<at::Tensor> skipped;  // as the kernel takes it: f32, 0 or 1
+  if (skip.defined()) skipped = skip.to(at::kFloat);
+  skipped ? at::_foreach_add_(steps_, skipped->neg().add(1)) : at::_foreach_add_(steps_, 1);
   at::_fused_adam_(parameters_, gradients, means_, squares_, {}, steps_, lr, beta1_, beta2_,
-                   /*weight_decay=*/0, kEps, /*amsgrad=*/false, /*maximize=*/false);
+                   /*weight_decay=*/0, kEps, /*amsgrad=*/false, /*maximize=*/false,
+                   /*grad_scale=*/{}, skipped);
 }
 
 NamedTensors Adam::state() const {

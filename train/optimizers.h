@@ -4,6 +4,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,11 +13,21 @@ namespace zsq::train {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
+std::vector<at::Tensor> tensors_of(const NamedTensors& named);
+
+// An update in place of `tensors`, not done where `skip` (bool []) is set. A GPU is not asked:
+// there the old values come back instead (restore_where); what lies elsewhere stays as it is.
+void update_unless(const at::Tensor& skip, const std::vector<at::Tensor>& tensors,
+                   const std::function<void()>& update);
+void restore_where(const at::Tensor& skip, const std::vector<at::Tensor>& tensors,
+                   const std::function<void()>& update);
+
 // Adam (1412.6980) with bias correction, eps 1e-8, no weight decay.
 class Adam {
  public:
   Adam(const NamedTensors& parameters, double beta1, double beta2);
-  void step(const std::vector<at::Tensor>& gradients, double lr);
+  // `skip` (bool [], may be undefined): nothing is changed where it is set, and no GPU waited for.
+  void step(const std::vector<at::Tensor>& gradients, double lr, const at::Tensor& skip = {});
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
   NamedTensors state() const;
 

@@ -53,6 +53,7 @@ struct TrainOptions {
   double lr_scale = 1e-3;
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
   Precision precision = Precision::fp32;
+  bool cuda_graphs = false;  // see train/graph_step.h
 };
 
 template <class Visitor, class Options>
@@ -108,6 +109,9 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.precision",
                     "of teacher, student and generator while they train: fp32, tf32 (GPU) or bf16"},
         o.precision);
+  visit(SettingInfo{"finetune.cuda_graphs",
+                    "on a GPU, launch each half of an iteration as one recorded CUDA graph"},
+        o.cuda_graphs);
 }
 
 }  // namespace zsq

@@ -29,9 +29,9 @@ std::vector<at::Tensor> gradients_of(const at::Tensor& loss,
   return gradients;
 }
 
-// Norms carry an infinity or a NaN anywhere in a tensor into one number each.
-bool all_finite(const std::vector<at::Tensor>& gradients) {
-  return gradients.empty() || at::stack(at::_foreach_norm(gradients)).isfinite().all().item<bool>();
+// bool []. Norms carry an infinity or a NaN anywhere in a tensor into one number each.
+at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
+  return at::stack(at::_foreach_norm(gradients)).isfinite().all().logical_not();
 }
 
 }  // namespace
@@ -41,8 +41,7 @@ bool all_finite(const std::vector<at::Tensor>& gradients) {
 // teacher's softened answers, its weights by gradient inundation, gamma, beta and biases by plain
 // steps.
 
-Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
-  const auto draw = generator_.draw(options_.batch_size, iteration);
+Step::GeneratorPass Step::generator_pass(const generator::Draw& draw) const {
   const auto images = generator_.forward(draw, options_.precision);
   done(Part::generator_forward);
   // The gradient of the images ends the teacher's share of the one backward pass.
@@ -54,18 +53,17 @@ Step::GeneratorPass Step::generator_pass(std::uint64_t iteration) const {
   const auto loss =
       losses::soft_cross_entropy(logits, draw.targets)
           .add(losses::batch_norm_statistics(moments, running_), generator_.options().bns_weight);
-  const double value = loss.item<double>();
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
   done(Part::generator_backward);
-  return {{images.detach(), logits.detach(), value, false, std::move(taps.values)},
+  return {{images.detach(), logits.detach(), loss.detach(), any_not_finite(gradients),
+           std::move(taps.values)},
           std::move(gradients)};
 }
 
-Batch Step::generator_step(std::uint64_t iteration, double factor) {
-  auto [batch, gradients] = generator_pass(iteration);
-  batch.skipped = !all_finite(gradients);
-  if (!batch.skipped) adam_.step(gradients, generator_.options().lr * factor);
+Batch Step::generator_step(const generator::Draw& draw, double factor) {
+  auto [batch, gradients] = generator_pass(draw);
+  adam_.step(gradients, generator_.options().lr * factor, batch.skipped);
   done(Part::generator_update);
   return batch;
 }
@@ -93,8 +91,9 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   const auto affine_begin = gradients.begin() + std::ssize(weights),
              scales_begin = affine_begin + std::ssize(affine);
   const auto agree = logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean();
-  return {loss.item<double>(),
-          agree.item<double>(),
+  return {loss.detach(),
+          agree,
+          any_not_finite(gradients),
           {gradients.begin(), affine_begin},
           {affine_begin, scales_begin},
           {scales_begin, gradients.end()}};
@@ -102,15 +101,13 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
 
 StudentStep Step::student_step(const Batch& batch, double factor) {
   const auto pass = student_pass(batch);
-  const bool finite = all_finite(pass.weight_gradients) && all_finite(pass.affine_gradients) &&
-                      all_finite(pass.scale_gradients);
-  if (finite) {
+  update_unless(pass.skipped, student_state(), [&] {
     weights_.step(pass.weight_gradients, factor);
     affine_.step(pass.affine_gradients, options_.lr_affine * factor);
     if (scales_) scales_->step(pass.scale_gradients, options_.lr_scale * factor);
-  }
+  });
   done(Part::student_update);
-  return {pass.loss, pass.agreement, !finite};
+  return {pass.loss, pass.agreement, pass.skipped};
 }
 
 Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
@@ -151,8 +148,9 @@ std::pair<double, double> Step::rehearse() {
   for (int round = 0; round < 2; ++round) {  // the first pays for setting up memory and kernels
     const double begin = clock();
     const auto batch = generator_step(generator::Generator::kCalibrationSteps, 1);
+    batch.skipped.item<bool>();  // a GPU is waited for
     const double middle = clock();
-    student_step(batch, 1);
+    student_step(batch, 1).skipped.item<bool>();
     seconds = {middle - begin, clock() - middle};
   }
   copy_state(state(), before);
@@ -172,6 +170,22 @@ void Step::calibrate(const BankDraws* bank) {
 
 void Step::learn_scales() {
   if (options_.learn_scales != LearnScales::none) scales_.emplace(student_, options_.learn_scales);
+}
+
+// What a student step changes.
+std::vector<at::Tensor> Step::student_state() const {
+  auto tensors = weights_.weights();
+  const auto append = [&](const std::vector<at::Tensor>& more) {
+    tensors.insert(tensors.end(), more.begin(), more.end());
+  };
+  append(affine_.parameters());
+  append(tensors_of(weights_.state()));
+  append(tensors_of(affine_.state()));
+  if (scales_) {
+    append(scales_->scales());
+    append(tensors_of(scales_->state()));
+  }
+  return tensors;
 }
 
 NamedTensors Step::state() const {

@@ -13,17 +13,18 @@
 
 namespace zsq::train {
 
-// What a generator step hands to the student step. No tensor of it carries a gradient.
+// What a generator step hands to the student step. No tensor of it carries a gradient. Where it
+// lies on a GPU, reading a number of it waits for the GPU; the steps themselves never do.
 struct Batch {
   at::Tensor images, logits;  // logits: the teacher's
-  double loss = 0;
-  bool skipped = false;                   // the gradient was not finite; nothing was changed
+  at::Tensor loss;            // []
+  at::Tensor skipped;         // bool []: the gradient was not finite; nothing was changed
   std::vector<at::Tensor> features = {};  // the teacher's values at Step::feature_nodes()
 };
 
 struct StudentStep {
-  double loss = 0, agreement = 0;  // share of the batch where student and teacher choose one class
-  bool skipped = false;
+  at::Tensor loss, agreement;  // []; share of the batch where student and teacher choose one class
+  at::Tensor skipped;          // bool []
 };
 
 // The parts of an iteration, in their order; a loss belongs to the forward part before it.
@@ -51,7 +52,13 @@ class Step {
 
   // Steps 1 and 2 of the iteration: draw, make images, let the generator learn. `factor` multiplies
   // all rates.
-  Batch generator_step(std::uint64_t iteration, double factor);
+  Batch generator_step(std::uint64_t iteration, double factor) {
+    return generator_step(draw(iteration), factor);
+  }
+  generator::Draw draw(std::uint64_t iteration) const {
+    return generator_.draw(options_.batch_size, iteration);
+  }
+  Batch generator_step(const generator::Draw& draw, double factor);
   // Steps 3 and 4 on the same images.
   StudentStep student_step(const Batch& batch, double factor);
   // Both, to time them, and then everything as it was: seconds of a generator and of a student
@@ -79,11 +86,12 @@ class Step {
     std::vector<at::Tensor> gradients;
   };
   struct StudentPass {
-    double loss = 0, agreement = 0;
+    at::Tensor loss, agreement, skipped;
     std::vector<at::Tensor> weight_gradients, affine_gradients, scale_gradients;
   };
-  GeneratorPass generator_pass(std::uint64_t iteration) const;
+  GeneratorPass generator_pass(const generator::Draw& draw) const;
   StudentPass student_pass(const Batch& batch) const;
+  std::vector<at::Tensor> student_state() const;
   void done(Part part) const {
     if (part_done_) part_done_(part);
   }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "core/error.h"
 #include "train/checkpoint.h"
+#include "train/graph_step.h"
 #include "train/image_bank.h"
 #include "train/schedule.h"
-#include "train/step.h"
 
 namespace zsq::train {
 namespace {
@@ -35,6 +39,32 @@ class RunningMean {
   double weight_ = 0, sum_ = 0;
 };
 
+constexpr const char *kWarmUp = "warm-up", *kFineTune = "fine-tune";
+
+// Done, with numbers that are perhaps still on their way from the GPU.
+struct Iteration {
+  const char* phase;
+  std::int64_t done, total;
+  double share;
+  at::Tensor numbers;
+};
+
+c10::Device device_of(const TrainJob& job) {
+  return job.generator.parameters().front().second.device();
+}
+
+// Null on a CPU, which has nothing to launch.
+GraphStep::MakeGraph graph_maker(const TrainJob& job) {
+  const auto device = device_of(job);
+  if (device.is_cpu() || !job.options.cuda_graphs) return nullptr;
+  return [device] { return cuda_kernels::make_device_graph(device); };
+}
+
+std::ptrdiff_t read_every(const TrainJob& job) {
+  if (job.read_every > 0) return job.read_every;
+  return device_of(job).is_cpu() || job.time_budget > 0 ? 1 : 16;
+}
+
 class Run {
  public:
   Run(const TrainJob& job, Observer& observer)
@@ -42,6 +72,8 @@ class Run {
         options_(job.options),
         observer_(observer),
         step_(job.teacher, job.student, job.generator, job.options),
+        steps_(step_, graph_maker(job), observer),
+        read_every_(read_every(job)),
         pace_(job.options, job.time_budget) {}
 
   TrainReport operator()() {
@@ -55,6 +87,7 @@ class Run {
       warm ? warm_up() : fine_tune();
       if (job_.checkpoint_every > 0 && pace_.done() % job_.checkpoint_every == 0) save_state();
     }
+    read();
     if (!tally_.calibrated) calibrate();
     // So that a run that is stopped later, while its result is measured, can be resumed too.
     if (!job_.checkpoint.empty() && saved_at_ != pace_.done()) save_state();
@@ -86,22 +119,24 @@ class Run {
 
   void warm_up() {
     const auto begin = Clock::now();
-    const auto batch = step_.generator_step(static_cast<std::uint64_t>(pace_.done()),
-                                            rate_factor(options_, pace_.share()));
+    const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()),
+                                             rate_factor(options_, pace_.share()));
+    const auto numbers = numbers_of(batch, nullptr);
     pace_.warmup_took(seconds_since(begin));
+    finish(kWarmUp, numbers);
     tally_.warmup_seconds += seconds_since(begin);
-    finish("warm-up", batch, nullptr);
   }
 
   void fine_tune() {
     const auto begin = Clock::now();
     const double factor = rate_factor(options_, pace_.share());
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
-    auto batch = step_.generator_step(iteration, factor);
+    auto batch = steps_.generator_step(iteration, factor);
     if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
-    const auto student = step_.student_step(batch, factor);
+    const auto student = steps_.student_step(batch, factor);
+    const auto numbers = numbers_of(batch, &student);
     pace_.finetune_took(seconds_since(begin));
-    finish("fine-tune", batch, &student);
+    finish(kFineTune, numbers);
   }
 
   // Ranges are there; the checkpoint saves what they took.
@@ -112,6 +147,7 @@ class Run {
   }
 
   void calibrate() {
+    read();
     const auto begin = Clock::now();
     observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
     step_.calibrate(job_.bank);
@@ -121,37 +157,67 @@ class Run {
     phase_begin_ = Clock::now();
   }
 
-  void finish(const char* phase, const Batch& batch, const StudentStep* student) {
-    if (batch.skipped || (student && student->skipped)) count_skipped();
-    const bool last = pace_.share() > 0.95;
-    if (last && !batch.skipped) {
-      tally_.loss_generator += batch.loss;
+  // f64 [5]: the generator's loss, was it skipped, the student's loss, agreement, was it skipped.
+  at::Tensor numbers_of(const Batch& batch, const StudentStep* student) const {
+    std::vector<at::Tensor> numbers{batch.loss, batch.skipped};
+    if (student)
+      numbers.insert(numbers.end(), {student->loss, student->agreement, student->skipped});
+    for (auto& number : numbers) number = number.to(at::kDouble);
+    while (numbers.size() < 5) numbers.push_back(at::zeros_like(numbers[0]));
+    const auto all = at::stack(numbers);
+    return read_every_ == 1 ? all.to(at::kCPU) : all;
+  }
+
+  void finish(const char* phase, const at::Tensor& numbers) {
+    unread_.push_back({phase, pace_.done(), pace_.total(), pace_.share(), numbers});
+    if (std::ssize(unread_) >= read_every_) read();
+  }
+
+  void read() {
+    if (unread_.empty()) return;
+    std::vector<at::Tensor> numbers;
+    for (const auto& iteration : unread_) numbers.push_back(iteration.numbers);
+    const auto rows = at::stack(numbers).to(at::kCPU);
+    const auto values = rows.accessor<double, 2>();
+    const auto iterations = std::exchange(unread_, {});
+    for (std::int64_t i = 0; i < std::ssize(iterations); ++i)
+      tell(iterations[static_cast<std::size_t>(i)], values[i].data());
+  }
+
+  void tell(const Iteration& iteration, const double* numbers) {
+    const bool fine_tuned = iteration.phase == kFineTune;
+    const double loss_generator = numbers[0], loss_student = numbers[2];
+    const bool generator_skipped = numbers[1] != 0, student_skipped = numbers[4] != 0;
+    if (generator_skipped || student_skipped) count_skipped(iteration);
+    const bool last = iteration.share > 0.95;
+    if (last && !generator_skipped) {
+      tally_.loss_generator += loss_generator;
       ++tally_.losses_generator;
     }
-    if (last && student && !student->skipped) {
-      tally_.loss_student += student->loss;
+    if (last && fine_tuned && !student_skipped) {
+      tally_.loss_student += loss_student;
       ++tally_.losses_student;
     }
-    Progress progress{phase,
-                      pace_.done(),
-                      pace_.total(),
+    Progress progress{iteration.phase,
+                      iteration.done,
+                      iteration.total,
                       seconds_since(phase_begin_),
-                      {{"loss_generator", batch.loss}}};
-    if (student) {
-      agreement_.add(student->agreement);
-      progress.metrics.emplace_back("loss_student", student->loss);
+                      {{"loss_generator", loss_generator}}};
+    if (fine_tuned) {
+      agreement_.add(numbers[3]);
+      progress.metrics.emplace_back("loss_student", loss_student);
       progress.metrics.emplace_back("agreement", agreement_.value());
     }
     observer_.on_progress(progress);
   }
 
-  void count_skipped() {
+  void count_skipped(const Iteration& iteration) {
     ++tally_.skipped;
-    const double limit = options_.max_skipped * static_cast<double>(pace_.total());
+    const double limit = options_.max_skipped * static_cast<double>(iteration.total);
     if (static_cast<double>(tally_.skipped) <= limit) return;
     throw Error(
         ErrorCode::numeric_failure,
-        std::to_string(tally_.skipped) + " of " + std::to_string(pace_.done()) +
+        std::to_string(tally_.skipped) + " of " + std::to_string(iteration.done) +
             " steps had gradients that are not finite, more than finetune.max_skipped = " +
             std::to_string(options_.max_skipped) +
             " of the run; lower generate.lr, finetune.lr_affine or finetune.k_max. The last "
@@ -160,6 +226,7 @@ class Run {
 
   void stop_if_asked() {
     if (!observer_.stop_requested()) return;
+    read();
     if (!job_.checkpoint.empty()) save_state();
     throw Error(ErrorCode::stopped,
                 "stopped after " + std::to_string(pace_.done()) + " of " +
@@ -170,6 +237,7 @@ class Run {
   }
 
   void save_state() {
+    read();
     tally_.iterations = saved_at_ = pace_.done();
     tally_.share = pace_.share();
     tally_.seconds = elapsed();
@@ -177,8 +245,7 @@ class Run {
   }
 
   void resume() {
-    const auto device = job_.generator.parameters().front().second.device();
-    const auto checkpoint = load(job_.checkpoint, settings_of(job_), device);
+    const auto checkpoint = load(job_.checkpoint, settings_of(job_), device_of(job_));
     step_.load(checkpoint.tensors);
     tally_ = checkpoint.tally;
     resumed_seconds_ = tally_.seconds;
@@ -203,6 +270,9 @@ class Run {
   const TrainOptions& options_;
   Observer& observer_;
   Step step_;
+  GraphStep steps_;
+  const std::ptrdiff_t read_every_;  // iterations
+  std::vector<Iteration> unread_;
   Pace pace_;
   Tally tally_;
   RunningMean agreement_;

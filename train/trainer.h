@@ -50,6 +50,9 @@ struct TrainJob {
   ReconstructOptions reconstruct = {};
   bool reconstructed = false;
   double reconstruct_seconds = 0;
+  // Iterations after which their losses are read and reported together: reading waits for a GPU.
+  // 0: each at once on a CPU and where there is a time budget, else 16.
+  std::int64_t read_every = 0;
 };
 
 // The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:

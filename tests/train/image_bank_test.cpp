@@ -106,7 +106,8 @@ TEST(BankDraws, BringTheTeachersAnswers) {
     models::execute(teacher.graph, teacher.parameters, x, &taps);
     return taps.values;
   };
-  const Batch batch{images, answers(images), 0.5, false, maps(images)};
+  const Batch batch{images, answers(images), at::full({}, 0.5), at::zeros({}, at::kBool),
+                    maps(images)};
   ImageOptions options;
   options.augment_share = 1;
   const ImageBank bank{at::randn({20, 3, 8, 8}), {}};
@@ -114,7 +115,7 @@ TEST(BankDraws, BringTheTeachersAnswers) {
   EXPECT_FALSE(mixed.images.equal(images));
   EXPECT_LT((mixed.logits - answers(mixed.images)).abs().max().item<double>(), 1e-5);
   EXPECT_TRUE(mixed.features.at(0).allclose(maps(mixed.images).at(0), 1e-4, 1e-5));
-  EXPECT_EQ(mixed.loss, 0.5);
+  EXPECT_EQ(mixed.loss.item<double>(), 0.5);
   const auto alone = BankDraws(bank, 0.01, options, 1).mixed(batch, teacher, features, 3);
   EXPECT_TRUE(alone.images.equal(images));
 }

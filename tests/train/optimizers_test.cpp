@@ -2,6 +2,8 @@
 #include "train/optimizers.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -39,6 +41,36 @@ TEST(Nesterov, FollowsItsFormula) {
     expected -= 0.1 * (0.5 * t + 0.9 * velocity);
   }
   EXPECT_NEAR(w[0].item<double>(), expected, 1e-5);
+}
+
+// As on a device that is not waited for: one code path whether the step counts or not.
+TEST(Adam, ChangesNothingWhereItIsToSkip) {
+  const auto no = at::zeros({}, at::kBool), yes = at::ones({}, at::kBool);
+  const auto good = at::tensor({0.5f, -1.0f}), bad = good / 0;
+  auto w = at::tensor({1.0f, -2.0f}), v = w.clone();
+  Adam with({{"w", w}}, 0.5, 0.999), without({{"w", v}}, 0.5, 0.999);
+  for (int t = 0; t < 3; ++t) {
+    with.step({good}, 0.1, no);
+    with.step({bad}, 0.1, yes);
+    without.step({good}, 0.1);
+  }
+  EXPECT_TRUE(w.equal(v));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(with.state()[i].second.equal(without.state()[i].second)) << i;
+}
+
+TEST(Optimizers, UpdatesThatAreSkippedLeaveNoTrace) {
+  for (const auto& update : {update_unless, restore_where})
+    for (const bool skip : {false, true}) {
+      auto w = at::tensor({1.0f, 2.0f}).requires_grad_(true), v = at::zeros({2});
+      update(at::full({}, skip, at::kBool), {w, v}, [&] {
+        w.detach().div_(0);
+        v.add_(1);
+      });
+      EXPECT_EQ(w.isfinite().all().item<bool>(), skip);
+      EXPECT_EQ(w[0].item<float>() == 1, skip);
+      EXPECT_EQ(v[1].item<float>(), skip ? 0 : 1);
+    }
 }
 
 TEST(Optimizers, StateCarriesEverything) {

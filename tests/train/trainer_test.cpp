@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <limits>
+#include <tuple>
 
 #include "core/error.h"
 #include "models/execute.h"
@@ -208,6 +209,24 @@ TEST(Run, SkipsStepsWhoseGradientsAreNotFinite) {
     EXPECT_TRUE(tiny.student.parameters.at(name).isfinite().all().item<bool>()) << name;
   for (const auto& [name, tensor] : tiny.generator.parameters())
     EXPECT_TRUE(tensor.isfinite().all().item<bool>()) << name;
+}
+
+TEST(Run, ReadingLossesLaterChangesNothingElse) {
+  const auto report_of = [](std::int64_t read_every, Watch& watch) {
+    Tiny tiny;
+    auto job = tiny.job();
+    job.read_every = read_every;
+    const auto report = run(job, watch);
+    EXPECT_EQ(watch.seen.size(), 10u);
+    return std::tuple(report.loss_generator, report.loss_student, report.iterations);
+  };
+  Watch now, later;
+  EXPECT_EQ(report_of(1, now), report_of(4, later));
+  for (std::size_t i = 0; i < now.seen.size(); ++i) {
+    EXPECT_EQ(now.seen[i].phase, later.seen[i].phase);
+    EXPECT_EQ(now.seen[i].step, later.seen[i].step);
+    EXPECT_EQ(now.seen[i].metrics, later.seen[i].metrics);
+  }
 }
 
 TEST(Run, GivesUpWhenTooManyStepsAreSkippedAndKeepsTheCheckpoint) {

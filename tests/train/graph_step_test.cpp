@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/graph_step.h"
+
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "cuda_kernels/device.h"
+#include "tests/train/tiny.h"
+#include "train/image_bank.h"
+
+namespace zsq::train {
+namespace {
+
+using cuda_kernels::DeviceGraph;
+using Body = std::function<void()>;
+
+// What a recording does as seen from the memory that it reads and writes: the body that was
+// recorded runs again, whatever has been asked for since.
+struct Rerun : DeviceGraph {
+  explicit Rerun(int* recordings) : recordings_(recordings) {}
+  void warm_up(const Body& body) override { body(); }
+  void record(const Body& body) override {
+    body_ = body;
+    ++*recordings_;
+  }
+  void replay() override { body_(); }
+
+  int* recordings_;
+  Body body_;
+};
+
+struct Refusing : DeviceGraph {
+  void warm_up(const Body& body) override { body(); }
+  void record(const Body&) override { throw Error(ErrorCode::internal, "no recording here"); }
+  void replay() override { FAIL(); }
+};
+
+struct Listener : Observer {
+  void on_message(LogLevel, const std::string& message) override { messages.push_back(message); }
+  std::vector<std::string> messages;
+};
+
+// Six iterations of warm-up, then six of fine-tuning, with a milestone in the middle of each.
+struct Outcome {
+  std::vector<double> numbers;
+  NamedTensors state;
+};
+Outcome run_with(const GraphStep::MakeGraph& make, Observer& observer,
+                 const BankDraws* bank = nullptr) {
+  Tiny tiny;
+  tiny.options.learn_scales = LearnScales::activations;
+  Step step(tiny.teacher, tiny.student, tiny.generator, tiny.options);
+  GraphStep steps(step, make, observer);
+  Outcome outcome;
+  for (std::uint64_t i = 0; i < 14; ++i) {
+    if (i == 6) step.calibrate();
+    const double factor = i < 4 ? 1 : i < 12 ? 0.1 : 0.01;
+    auto batch = steps.generator_step(i, factor);
+    outcome.numbers.push_back(batch.loss.item<double>());
+    if (i < 6) continue;
+    if (bank) batch = bank->mixed(batch, tiny.teacher, i);
+    const auto student = steps.student_step(batch, factor);
+    outcome.numbers.push_back(student.loss.item<double>());
+    outcome.numbers.push_back(student.agreement.item<double>());
+  }
+  for (const auto& [name, tensor] : step.state())
+    outcome.state.emplace_back(name, tensor.detach().clone());
+  return outcome;
+}
+
+void expect_equal(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.numbers, b.numbers);
+  ASSERT_EQ(a.state.size(), b.state.size());
+  for (std::size_t i = 0; i < a.state.size(); ++i)
+    EXPECT_TRUE(a.state[i].second.equal(b.state[i].second)) << a.state[i].first;
+}
+
+TEST(GraphStep, ReplaysGiveWhatStepsGive) {
+  Listener listener;
+  int recordings = 0;
+  const auto make = [&] { return std::make_unique<Rerun>(&recordings); };
+  expect_equal(run_with(make, listener), run_with(nullptr, listener));
+  // The generator's with each of three rates, the student's (which begins with the second) twice.
+  EXPECT_EQ(recordings, 5);
+  EXPECT_TRUE(listener.messages.empty());
+}
+
+TEST(GraphStep, TakesBatchesThatWereMixedInBetween) {
+  Listener listener;
+  int recordings = 0;
+  const auto make = [&] { return std::make_unique<Rerun>(&recordings); };
+  const BankDraws bank({at::randn({20, 3, 8, 8}), {}}, 0.5, {}, 1);
+  expect_equal(run_with(make, listener, &bank), run_with(nullptr, listener, &bank));
+}
+
+TEST(GraphStep, GoesOnWithoutRecordingAndSaysSo) {
+  Listener listener, silent;
+  const auto make = [] { return std::make_unique<Refusing>(); };
+  expect_equal(run_with(make, listener), run_with(nullptr, silent));
+  ASSERT_EQ(listener.messages.size(), 1u);
+  EXPECT_NE(listener.messages[0].find("no recording here"), std::string::npos);
+}
+
+TEST(GraphStep, OnAGpuReplaysGiveWhatStepsGive) {
+  std::string why;
+  if (!cuda_kernels::cuda_available(&why)) GTEST_SKIP() << why;
+  cuda_kernels::load_cuda();
+  const auto state_after = [](bool graphs) {
+    Tiny tiny;
+    const auto move = [](models::ParameterStore& store) {
+      for (const auto& name : store.names()) store.set(name, store.at(name).to(at::kCUDA));
+    };
+    move(tiny.teacher.parameters);
+    tiny.student = quant::insert_quantizers(tiny.teacher, four_bits());
+    tiny.generator = generator::Generator(tiny.teacher, {}, tiny.seed);
+    tiny.options.iterations = 40;
+    tiny.options.cuda_graphs = graphs;
+    Listener listener;
+    run(tiny.job(), listener);
+    for (const auto& message : listener.messages)
+      EXPECT_EQ(message.find("cuda_graphs"), std::string::npos) << message;
+    return tiny.student.parameters.at("conv2.w").cpu();
+  };
+  const auto plain = state_after(false), replayed = state_after(true);
+  EXPECT_LT((plain - replayed).abs().max().item<float>(), 1e-4);
+}
+
+}  // namespace
+}  // namespace zsq::train

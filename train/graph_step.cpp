@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/graph_step.h"
+
+namespace zsq::train {
+namespace {
+
+// The value, in the memory that a recording reads; the first one stays there.
+void put(at::Tensor& place, const at::Tensor& value) {
+  if (!place.defined())
+    place = value;
+  else if (!place.is_same(value))
+    place.copy_(value);
+}
+
+}  // namespace
+
+void GraphStep::run(Half& half, double factor, const std::function<void()>& body) {
+  if (!half.graph) half.graph = make_graph_();
+  if (half.warm_ups < kWarmUps) {
+    ++half.warm_ups;
+    return half.graph->warm_up(body);
+  }
+  if (half.factor != factor) {
+    try {
+      half.graph->record(body);
+    } catch (const std::exception& error) {
+      observer_.on_message(LogLevel::warning,
+                           std::string("finetune.cuda_graphs is not used: ") + error.what());
+      make_graph_ = nullptr;
+      return body();
+    }
+    half.factor = factor;
+  }
+  half.graph->replay();
+}
+
+Batch GraphStep::generator_step(std::uint64_t iteration, double factor) {
+  if (!make_graph_) return step_.generator_step(iteration, factor);
+  const auto draw = step_.draw(iteration);
+  put(draw_.labels, draw.labels);
+  put(draw_.weights, draw.weights);
+  put(draw_.noise, draw.noise);
+  put(draw_.targets, draw.targets);
+  run(generator_, factor, [this, factor] { made_ = step_.generator_step(draw_, factor); });
+  return made_;
+}
+
+StudentStep GraphStep::student_step(const Batch& batch, double factor) {
+  if (!make_graph_) return step_.student_step(batch, factor);
+  if (student_.factor != factor) batch_ = {};  // about to be recorded: this batch's memory will do
+  put(batch_.images, batch.images);
+  put(batch_.logits, batch.logits);
+  batch_.features.resize(batch.features.size());
+  for (std::size_t i = 0; i < batch.features.size(); ++i)
+    put(batch_.features[i], batch.features[i]);
+  run(student_, factor, [this, factor] { answered_ = step_.student_step(batch_, factor); });
+  return answered_;
+}
+
+}  // namespace zsq::train

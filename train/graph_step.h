@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two halves of an iteration as recordings (cuda_kernels/device_graph.h): on a GPU that is
+// fast for the network, launching some thousands of kernels takes longer than running them.
+//
+// Each half runs as it is a few times, then is recorded, and from then on replayed. Every number
+// that changes from one iteration to the next reaches a recording through memory: the draw, which
+// is made as ever and copied into place, and the batch, which the generator's recording leaves
+// where the student's expects it. Rates are constants of a recording; at a milestone, where they
+// drop, both halves are recorded anew. Results are those of Step.
+#pragma once
+#include "core/observer.h"
+#include "cuda_kernels/device_graph.h"
+#include "train/step.h"
+
+namespace zsq::train {
+
+class GraphStep {
+ public:
+  using MakeGraph = std::function<std::unique_ptr<cuda_kernels::DeviceGraph>()>;
+
+  // `make_graph` null: every call goes to `step` as it is. What cannot be recorded is a line to the
+  // observer, and then every call goes there too.
+  GraphStep(Step& step, MakeGraph make_graph, Observer& observer)
+      : step_(step), make_graph_(std::move(make_graph)), observer_(observer) {}
+
+  // As Step's. The tensors of a result are overwritten by the next call of the same half.
+  Batch generator_step(std::uint64_t iteration, double factor);
+  StudentStep student_step(const Batch& batch, double factor);
+
+ private:
+  static constexpr int kWarmUps = 3;
+  struct Half {
+    std::unique_ptr<cuda_kernels::DeviceGraph> graph;
+    int warm_ups = 0;
+    std::optional<double> factor;  // of the recording
+  };
+  void run(Half& half, double factor, const std::function<void()>& body);
+
+  Step& step_;
+  MakeGraph make_graph_;
+  Observer& observer_;
+  generator::Draw draw_;  // what the recordings read ...
+  Batch batch_;
+  Batch made_;  // ... and what they write
+  StudentStep answered_;
+  Half generator_, student_;  // last: they let go of their memory first
+};
+
+}  // namespace zsq::train
