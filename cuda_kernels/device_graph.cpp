@@ -78,6 +78,7 @@ class CudaGraph : public DeviceGraph {
 
   void record(const std::function<void()>& body) override {
     const c10::DeviceGuard guard(device_);
+    wait();
     forget();
     memory_ = std::make_unique<GraphMemory>(device_.index(), raw_stream());
     try {

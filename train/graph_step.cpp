@@ -27,6 +27,8 @@ void GraphStep::run(Half& half, double factor, const std::function<void()>& body
       observer_.on_message(LogLevel::warning,
                            std::string("finetune.cuda_graphs is not used: ") + error.what());
       make_graph_ = nullptr;
+      generator_ = {};
+      student_ = {};
       return body();
     }
     half.factor = factor;
