@@ -112,7 +112,8 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
 
 Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
            const TrainOptions& options)
-    : teacher_(teacher),
+    : products_(options.precision),
+      teacher_(teacher),
       student_(student),
       generator_(generator),
       options_(options),

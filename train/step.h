@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One iteration of the method and all the state that it changes.
+// One iteration of the method and all the state that it changes. While a Step lives, f32 products
+// on GPUs are those of its precision (models/float32_products.h).
 #pragma once
 #include <functional>
 #include <optional>
 
 #include "losses/losses.h"
+#include "models/float32_products.h"
 #include "train/optimizers.h"
 #include "train/scale_steps.h"
 #include "train/teacher_pass.h"
@@ -96,6 +98,7 @@ class Step {
     if (part_done_) part_done_(part);
   }
 
+  models::Float32Products products_;
   const models::Model& teacher_;
   quant::Student& student_;
   generator::Generator& generator_;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/float32_products.h"
+
+#include <ATen/Context.h>
+
+namespace zsq::models {
+namespace {
+
+constexpr auto kGpu = at::Float32Backend::CUDA;
+constexpr auto kConvolutions = at::Float32Op::CONV, kMatrices = at::Float32Op::MATMUL;
+
+void set(at::Float32Precision convolutions, at::Float32Precision matrices) {
+  at::globalContext().setFloat32Precision(kGpu, kConvolutions, convolutions);
+  at::globalContext().setFloat32Precision(kGpu, kMatrices, matrices);
+}
+
+}  // namespace
+
+Float32Products::Float32Products(Precision precision)
+    : convolutions_(at::globalContext().float32Precision(kGpu, kConvolutions)),
+      matrices_(at::globalContext().float32Precision(kGpu, kMatrices)) {
+  const auto wanted =
+      precision == Precision::tf32 ? at::Float32Precision::TF32 : at::Float32Precision::IEEE;
+  set(wanted, wanted);
+}
+
+Float32Products::~Float32Products() { set(convolutions_, matrices_); }
+
+}  // namespace zsq::models
