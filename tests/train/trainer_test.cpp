@@ -222,6 +222,7 @@ TEST(Run, ReadingLossesLaterChangesNothingElse) {
   };
   Watch now, later;
   EXPECT_EQ(report_of(1, now), report_of(4, later));
+  ASSERT_EQ(now.seen.size(), later.seen.size());
   for (std::size_t i = 0; i < now.seen.size(); ++i) {
     EXPECT_EQ(now.seen[i].phase, later.seen[i].phase);
     EXPECT_EQ(now.seen[i].step, later.seen[i].step);
