@@ -28,13 +28,18 @@ foreach(
   pipeline/generate.h
   pipeline/inspect.h
   pipeline/quantize.h
+  pipeline/reproduce.h
   pipeline/run.h
   pipeline/scheme.h
+  pipeline/select.h
+  pipeline/sensitivity.h
   pipeline/version.h
+  quant/mixed_options.h
   quant/options.h
   recipes/options.h
   recipes/recipe.h
-  train/options.h)
+  train/options.h
+  train/reconstruct_options.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zsq/${folder})
 endforeach()

@@ -22,7 +22,7 @@ using models::NodeId;
 // Runs a chain and writes the moments of its input to one place of the record.
 class ChainWithMoments : public models::CustomOp {
  public:
-  ChainWithMoments(const Node& batch_norm, std::optional<models::Clip> clip,
+  ChainWithMoments(const Node& batch_norm, const models::Clip* clip,
                    std::shared_ptr<std::vector<losses::Moments>> record, std::size_t place)
       : params_(batch_norm.params), record_(std::move(record)), place_(place) {
     args_.eps = models::get_if<models::BatchNorm>(batch_norm)->eps;
@@ -99,9 +99,7 @@ Graph with_moments(const Graph& graph,
     Node node = graph.nodes[i];
     if (const auto& chain = chains[i]; chain.batch_norm >= 0) {
       const auto& batch_norm = graph[chain.batch_norm];
-      const auto clip = chain.clip < 0
-                            ? std::nullopt
-                            : std::optional(*models::get_if<models::Clip>(graph[chain.clip]));
+      const auto* clip = chain.clip < 0 ? nullptr : models::get_if<models::Clip>(graph[chain.clip]);
       node.op = models::Custom{std::make_shared<ChainWithMoments>(
           batch_norm, clip, record, places[static_cast<std::size_t>(chain.batch_norm)])};
       node.inputs = batch_norm.inputs;

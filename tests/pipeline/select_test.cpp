@@ -92,6 +92,7 @@ TEST_F(Select, IsTheDivergenceOfTheExportedFile) {
 }
 
 TEST_F(Select, ABankMayGiveTheImages) {
+  select(folders(), options());
   fs::path kept;
   for (const auto& entry : fs::directory_iterator(*folder_ / "cache")) kept = entry.path();
   auto given = options();

@@ -43,8 +43,9 @@ TEST(Features, AddTheirTermToTheStudentsLoss) {
         value_at(with.student.graph, with.student.parameters, batch.images, "conv2.relu.quantizer");
     const double apart = feature_term(term, {got}, {wanted}).item<double>();
     EXPECT_GT(apart, 0);
-    const double kl = without_term.student_step(batch, 1).loss;
-    EXPECT_NEAR(with_term.student_step(batch, 1).loss, kl + 3 * apart, 1e-4 * (kl + 3 * apart));
+    const double kl = without_term.student_step(batch, 1).loss.item<double>();
+    EXPECT_NEAR(with_term.student_step(batch, 1).loss.item<double>(), kl + 3 * apart,
+                1e-4 * (kl + 3 * apart));
   }
 }
 

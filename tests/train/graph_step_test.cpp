@@ -59,7 +59,7 @@ Outcome run_with(const GraphStep::MakeGraph& make, Observer& observer,
     auto batch = steps.generator_step(i, factor);
     outcome.numbers.push_back(batch.loss.item<double>());
     if (i < 6) continue;
-    if (bank) batch = bank->mixed(batch, tiny.teacher, i);
+    if (bank) batch = bank->mixed(batch, tiny.teacher, {}, i);
     const auto student = steps.student_step(batch, factor);
     outcome.numbers.push_back(student.loss.item<double>());
     outcome.numbers.push_back(student.agreement.item<double>());
