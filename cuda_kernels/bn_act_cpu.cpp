@@ -56,7 +56,13 @@ ZSQ_VECTORIZED void backward_rows(const T* __restrict x, const T* __restrict res
       if constexpr (kWrites && kResidual) store(dresidual[i], du);
       first[j] += du;
       second[j] += du * (load(x[i]) - mean[j]);
-      if constexpr (kSlopes) third[j] += load(dy[i]) * act.scale_slope_at(u);
+    }
+    if constexpr (kSlopes) {  // apart: both together are too much for the vectoriser
+      for (std::int64_t j = 0; j < rows.width; ++j) {
+        const std::int64_t i = begin + j;
+        const float u = input<kResidual>(x, residual, i, gain[j], offset[j]);
+        third[j] += load(dy[i]) * act.scale_slope_at(u);
+      }
     }
   }
 }

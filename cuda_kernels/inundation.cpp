@@ -63,25 +63,24 @@ InundationResult inundate_(at::Tensor& weight, at::Tensor& velocity, const at::T
   const std::int64_t m = crossings_wanted(args.crossing_rate, n);
   const GridView view = grid_view(grid, range);
   const at::Tensor gradient = in_order_of(weight.detach(), gradient_any.detach());
-  const at::Tensor ratios = at::empty({n}, gradient.options());
   float* w = weight.mutable_data_ptr<float>();
   float* v = velocity.mutable_data_ptr<float>();
   const float* g = gradient.const_data_ptr<float>();
-  float* r = ratios.mutable_data_ptr<float>();
   InundationOutcome outcome{};
   if (weight.is_cuda()) {
     const CudaScope cuda(kOp, weight.device());
+    const at::Tensor ratios = at::empty({n}, gradient.options());
     const at::Tensor state =
         at::zeros({sizeof(InundationState)}, gradient.options().dtype(at::kByte));
     if constexpr (kHasCuda)
-      inundate_cuda(w, v, g, r, n, m, view, step,
+      inundate_cuda(w, v, g, ratios.mutable_data_ptr<float>(), n, m, view, step,
                     reinterpret_cast<InundationState*>(state.mutable_data_ptr<std::uint8_t>()),
                     cuda.stream());
     const at::Tensor on_host =
         state.narrow(0, offsetof(InundationState, outcome), sizeof outcome).cpu();
     std::memcpy(&outcome, on_host.const_data_ptr<std::uint8_t>(), sizeof outcome);
   } else {
-    outcome = inundate_cpu(w, v, g, r, n, m, view, step);
+    outcome = inundate_cpu(w, v, g, n, m, view, step);
   }
   // Autograd must notice when it still holds the old values.
   weight.unsafeGetTensorImpl()->bump_version();

@@ -17,8 +17,8 @@ struct InundationOutcome {
   std::int64_t crossings;
 };
 
-// `ratios` is scratch for n floats, m in 1..n the number of weights that have to cross.
-InundationOutcome inundate_cpu(float* weight, float* velocity, const float* gradient, float* ratios,
+// m in 1..n: the number of weights that have to cross.
+InundationOutcome inundate_cpu(float* weight, float* velocity, const float* gradient,
                                std::int64_t n, std::int64_t m, const GridView& grid,
                                InundationStep args);
 
@@ -31,6 +31,7 @@ struct InundationState {
   std::uint32_t remaining;  // its rank (from 1) among the ratios that begin with them
   InundationOutcome outcome;
 };
+// `ratios` is scratch for n floats.
 void inundate_cuda(float* weight, float* velocity, const float* gradient, float* ratios,
                    std::int64_t n, std::int64_t m, const GridView& grid, InundationStep args,
                    InundationState* state, cudaStream_t stream);
