@@ -9,8 +9,8 @@ namespace zsq::reference {
 inline at::Tensor along_dim1(const at::Tensor& t) { return t.reshape({1, -1, 1, 1}); }
 
 inline at::Tensor bn_clip(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
-                          const at::Tensor& mean, const at::Tensor& variance, double eps, float lo, float hi,
-                          const std::optional<at::Tensor>& residual = std::nullopt) {
+                          const at::Tensor& mean, const at::Tensor& variance, double eps, float lo,
+                          float hi, const std::optional<at::Tensor>& residual = std::nullopt) {
   const at::Tensor gain = gamma / (variance + eps).sqrt();
   at::Tensor u = x * along_dim1(gain) + along_dim1(beta - mean * gain);
   if (residual) u = u + *residual;
