@@ -14,6 +14,8 @@
 #include <limits>
 
 #include "cuda_kernels/bn_clip_fake_quant.h"
+#include "cuda_kernels/bn_clip_moments.h"
+#include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/channel_moments.h"
 #include "cuda_kernels/fake_quant.h"
 #include "cuda_kernels/inundation.h"
@@ -98,6 +100,13 @@ class Cases {
       return Tensors{cuda_kernels::fake_quant(x, step, zero_point, 0, 15, Surrogate::clipped)};
     };
     add_both("bn_clip_fake_quant", "", {x, gamma, beta}, {dy}, 2, 3, [=] { return norm(scale); });
+    add_both("bn_clip_moments", "", {x}, {dy, mean, variance}, 2, 3, [=] {
+      const auto out = cuda_kernels::bn_clip_moments(x, {}, gamma, beta, mean, variance, {});
+      return Tensors{out.y, out.batch_mean, out.batch_variance};
+    });
+    // Moments first, then the map; backward, sums first.
+    add_both("bn_leaky_relu", "", {x, gamma, beta}, {dy}, 3, 5,
+             [=] { return Tensors{cuda_kernels::bn_leaky_relu(x, gamma, beta, 1e-5, 0.2)}; });
     add_both("channel_moments", "", {x}, {mean, variance}, 1, 2, [=] {
       const auto [m, v] = cuda_kernels::channel_moments(x);
       return Tensors{m, v};

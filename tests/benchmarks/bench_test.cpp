@@ -110,6 +110,8 @@ TEST_F(Bench, EveryKernelOnBothSizes) {
   }
   const std::map<std::string, int> expected{
       {"bn_clip_fake_quant forward", 4}, {"bn_clip_fake_quant backward", 8},
+      {"bn_clip_moments forward", 4},    {"bn_clip_moments backward", 4},
+      {"bn_leaky_relu forward", 4},      {"bn_leaky_relu backward", 4},
       {"channel_moments forward", 4},    {"channel_moments backward", 4},
       {"fake_quant forward", 6},         {"fake_quant backward", 10},
       {"kl_divergence forward", 2},      {"kl_divergence backward", 2},

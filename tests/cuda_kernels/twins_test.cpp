@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "cuda_kernels/bn_clip_fake_quant.h"
+#include "cuda_kernels/bn_clip_moments.h"
+#include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/channel_moments.h"
 #include "cuda_kernels/device.h"
 #include "cuda_kernels/fake_quant.h"
@@ -127,6 +129,49 @@ TEST_F(Twins, BnClipFakeQuant) {
       EXPECT_TRUE(same_bits(dx[0], dx[1]));
       EXPECT_TRUE(at::allclose(dgamma[0], dgamma[1], 1e-5, 1e-5));
       EXPECT_TRUE(at::allclose(dbeta[0], dbeta[1], 1e-5, 1e-5));
+    }
+  }
+}
+
+TEST_F(Twins, BnClipMoments) {
+  for (const at::Tensor& x : activations()) {
+    const std::int64_t c = x.size(1);
+    const at::Tensor gamma = random({c}), beta = random({c}), mean = random({c});
+    const at::Tensor variance = at::rand({c}) + 0.1, dy = random(x.sizes()), a = random({c});
+    std::vector<at::Tensor> y, moments, dx, dresidual;
+    for (const auto& device : {at::kCPU, at::kCUDA}) {
+      const auto to = [&](const at::Tensor& t) { return t.to(device); };
+      const at::Tensor input = leaf(to(x)), residual = leaf(to(dy));
+      const auto out = bn_clip_moments(input, residual, to(gamma), to(beta), to(mean), to(variance),
+                                       {.lo = 0, .hi = 6});
+      ((out.y * to(dy)).sum() + (to(a) * (out.batch_mean + out.batch_variance)).sum()).backward();
+      y.push_back(out.y.cpu());
+      moments.push_back(at::stack({out.batch_mean, out.batch_variance}).cpu());
+      dx.push_back(input.grad().cpu());
+      dresidual.push_back(residual.grad().cpu());
+    }
+    EXPECT_TRUE(same_bits(y[0], y[1])) << x.sizes();
+    EXPECT_TRUE(at::allclose(moments[0], moments[1], 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(dx[0], dx[1], 1e-5, 1e-6));
+    EXPECT_TRUE(same_bits(dresidual[0], dresidual[1]));
+  }
+}
+
+TEST_F(Twins, BnLeakyRelu) {
+  for (const at::Tensor& x : activations()) {
+    for (const bool per_image : {false, true}) {
+      const auto shape = per_image ? x.sizes().slice(0, 2) : x.sizes().slice(1, 1);
+      const at::Tensor gamma = random(shape), beta = random(shape), dy = random(x.sizes());
+      std::vector<std::vector<at::Tensor>> results;
+      for (const auto& device : {at::kCPU, at::kCUDA}) {
+        const at::Tensor input = leaf(x.to(device)), g = leaf(gamma.to(device)),
+                         b = leaf(beta.to(device));
+        const at::Tensor y = bn_leaky_relu(input, g, b, 0.8, 0.2);
+        y.backward(dy.to(device));
+        results.push_back({y.cpu(), input.grad().cpu(), g.grad().cpu(), b.grad().cpu()});
+      }
+      for (std::size_t i = 0; i < results[0].size(); ++i)
+        EXPECT_TRUE(at::allclose(results[0][i], results[1][i], 1e-4, 1e-5)) << x.sizes() << i;
     }
   }
 }
