@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_clip_moments.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "cuda_kernels/bn_act.h"
+#include "cuda_kernels/moments_of_sums.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -14,10 +14,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr const char* kOp = "bn_clip_moments";
-
-double elements_per_channel(const at::Tensor& x) {
-  return static_cast<double>(x.numel() / x.size(1));
-}
 
 struct Function : torch::autograd::Function<Function> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x_any,
@@ -37,12 +33,12 @@ struct Function : torch::autograd::Function<Function> {
              [&](const auto& t, const auto& c, auto scratch) {
                bn_act_moments_cuda(t, c, act, out, scratch);
              });
-    const at::Tensor averages = sums / elements_per_channel(x), shift = averages[0];
-    const at::Tensor batch_mean = (shift + mean).to(at::kFloat);
+    const auto [batch_mean, batch_variance] =
+        moments_of_sums(sums, pass.mean, elements_per_channel(x));
     ctx->save_for_backward({x, added, pass.gain, pass.offset, batch_mean});
     ctx->saved_data["lo"] = args.lo;
     ctx->saved_data["hi"] = args.hi;
-    return {pass.y, batch_mean, (averages[1] - shift * shift).clamp_min_(0).to(at::kFloat)};
+    return {pass.y, batch_mean, batch_variance};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {

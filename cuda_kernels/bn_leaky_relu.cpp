@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_leaky_relu.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "cuda_kernels/bn_act.h"
 #include "cuda_kernels/channel_moments.h"
+#include "cuda_kernels/moments_of_sums.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -79,7 +79,7 @@ struct Function : torch::autograd::Function<Function> {
                  bn_act_sums_cuda(t, c, act, out, scratch);
                });
     });
-    const double count = static_cast<double>(x.numel() / x.size(1));
+    const double count = elements_per_channel(x);
     const at::Tensor through = (sums * whole.gain.unsqueeze(1)).sum(0) / -count;  // [2, C]
     whole.a = through[0].to(at::kFloat);
     whole.b = (through[1] * inverse * inverse).to(at::kFloat);

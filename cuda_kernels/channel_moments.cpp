@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/channel_moments.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -10,6 +9,7 @@
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
+#include "cuda_kernels/moments_of_sums.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -19,11 +19,7 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "channel_moments";
 
-double elements_per_channel(const at::Tensor& x) {
-  return static_cast<double>(x.numel() / x.size(1));
-}
-
-// Mean and biased variance [C] in double.
+// Mean and biased variance [C].
 std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
   // The mean of one row of pixels: near enough to the mean for differences to keep their digits.
   at::Tensor shift = x.dim() == 4 ? x[0].select(1, 0).to(at::kFloat).mean(1) : x[0].to(at::kFloat);
@@ -43,8 +39,7 @@ std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
       channel_moment_sums_cpu(in, shift_data, out, activation_layout(x));
     }
   });
-  const at::Tensor averages = sums / elements_per_channel(x), distance = averages[0];
-  return {distance + shift, (averages[1] - distance * distance).clamp_min_(0)};
+  return moments_of_sums(sums, shift, elements_per_channel(x));
 }
 
 at::Tensor backward_raw(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& a,
@@ -72,9 +67,8 @@ struct ChannelMoments : torch::autograd::Function<ChannelMoments> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x_any) {
     const at::Tensor x = dense(x_any);
     const auto [mean, variance] = moments(x);
-    const at::Tensor mean_float = mean.to(at::kFloat);
-    ctx->save_for_backward({x, mean_float});
-    return {mean_float, variance.to(at::kFloat)};
+    ctx->save_for_backward({x, mean});
+    return {mean, variance};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementwise parts of upsampled_conv on the CPU, over one row of the small image; T is float
-// or Bf16. A row of x is [W, C], of differences along it [W + 1, C]; a row of y is [2W, D].
+// The elementwise parts of upsampled_conv on the CPU, over one row of the small image. A row of x
+// is [W, C], of differences along it [W + 1, C]; a row of y is [2W, D].
 #pragma once
 #include <cstdint>
 

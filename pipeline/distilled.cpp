@@ -2,7 +2,6 @@
 #include "pipeline/distilled.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/rand.h>
 
 #include <cmath>
@@ -10,12 +9,10 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "eval/preset.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
-#include "pipeline/pixel_range.h"
+#include "pipeline/image_job.h"
 #include "train/image_bank.h"
-#include "train/make_images.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -69,12 +66,9 @@ at::Tensor with_squares_of_the_next(const at::Tensor& images, std::uint64_t seed
 at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,
                 Observer& observer) {
   const std::uint64_t seed = stream_seed(0, set.purpose, 0);
-  train::ImageJob job{teacher, recipe.images, set.images, seed};
-  if (!recipe.data.preset.empty()) hold_to_pixels(job, eval::preset(recipe.data.preset));
-  std::vector<at::Tensor> parts;
-  train::make_images(job, observer,
-                     [&](const train::MadeImages& made) { parts.push_back(made.images); });
-  return with_squares_of_the_next(at::cat(parts), stream_seed(seed, "squares", 0));
+  train::ImageJob job = image_job(teacher, recipe, set.images);
+  job.seed = seed;
+  return with_squares_of_the_next(made_images(job, observer), stream_seed(seed, "squares", 0));
 }
 
 at::Device device_of(const models::Model& teacher) {

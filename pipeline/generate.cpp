@@ -5,11 +5,11 @@
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/image_forms.h"
+#include "pipeline/image_job.h"
 #include "pipeline/json.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/session.h"
 #include "pipeline/staging.h"
-#include "pipeline/start_images.h"
 #include "pipeline/version.h"
 
 namespace zsq {

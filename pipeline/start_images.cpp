@@ -9,7 +9,7 @@
 
 #include "core/seed.h"
 #include "generator/augment.h"
-#include "pipeline/pixel_range.h"
+#include "pipeline/image_job.h"
 #include "pipeline/session.h"
 
 namespace zsq::pipeline {
@@ -29,10 +29,7 @@ at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
   }
   observer.on_message(LogLevel::info, "making " + std::to_string(job.images) + " images in " +
                                           std::to_string(job.options.steps) + " steps");
-  std::vector<at::Tensor> batches;
-  train::make_images(job, observer,
-                     [&](const train::MadeImages& made) { batches.push_back(made.images); });
-  return at::cat(batches);
+  return made_images(job, observer);
 }
 
 // The images and, behind them, other views of them.
@@ -52,14 +49,6 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
 }
 
 }  // namespace
-
-train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
-  train::ImageJob job{teacher, recipe.images, images,
-                      static_cast<std::uint64_t>(recipe.process.seed)};
-  if (recipe.data.preset.empty()) return job;
-  hold_to_pixels(job, require_preset(recipe.data.preset));
-  return job;
-}
 
 StartImages start_images(const models::Model& teacher, const Recipe& recipe, const at::Tensor& bank,
                          double seconds, Observer& observer) {

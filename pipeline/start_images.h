@@ -2,16 +2,11 @@
 // The images that blocks are reconstructed on.
 #pragma once
 #include "core/observer.h"
+#include "models/graph.h"
 #include "recipes/recipe.h"
-#include "train/make_images.h"
 
 namespace zsq::pipeline {
 
-// How `images` images are made by the recipe. With a preset, pixels are held to what an 8-bit image
-// can have; Error(usage) where the network takes no colour images.
-train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
-
-// On the teacher's device. The student never learns on what is held out.
 struct StartImages {
   at::Tensor learn, held_out;
 };

@@ -22,7 +22,7 @@ class TeacherPass {
   Result operator()(const at::Tensor& images, models::Taps* taps = nullptr,
                     Precision precision = Precision::fp32) const;
 
-  // For rewrites of it; nodes that were fused carry the name of the last of them.
+  // What runs, for the nodes of taps; nodes that were fused carry the name of the last of them.
   const models::Graph& graph() const { return graph_; }
 
  private:

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "eval/evaluate.h"
 #include "formats/npy.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq::eval {
@@ -28,14 +29,7 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_input);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+  return test::error_message(ErrorCode::bad_input, action);
 }
 
 class Data : public testing::Test {

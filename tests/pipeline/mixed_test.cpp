@@ -13,6 +13,7 @@
 #include "formats/atomic_file.h"
 #include "pipeline/quantize.h"
 #include "pipeline/sensitivity.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -62,14 +63,7 @@ class Mixed : public ::testing::Test {
 test::TempFolder* Mixed::folder_ = nullptr;
 
 std::string usage_error(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return "";
+  return test::error_message(ErrorCode::usage, action);
 }
 
 TEST_F(Mixed, ASizeIsKeptAndSpent) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq {
@@ -21,14 +22,7 @@ class RecipeTest : public ::testing::Test {
 };
 
 std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return "";
+  return test::error_message(ErrorCode::usage, action);
 }
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << text

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/pixel_range.h"
+#include "pipeline/image_job.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/error.h"
+#include "pipeline/session.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -18,14 +20,26 @@ at::Tensor pixel_value(const eval::Preset& preset, double share) {
 
 }  // namespace
 
-void hold_to_pixels(train::ImageJob& job, const eval::Preset& preset) {
-  const std::int64_t channels = job.teacher.graph.input_shape[0];
+train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
+  train::ImageJob job{teacher, recipe.images, images,
+                      static_cast<std::uint64_t>(recipe.process.seed)};
+  if (recipe.data.preset.empty()) return job;
+  const eval::Preset& preset = require_preset(recipe.data.preset);
+  const std::int64_t channels = teacher.graph.input_shape[0];
   if (channels != 3)
     throw Error(ErrorCode::usage, "the preset '" + preset.name +
                                       "' is of images with 3 channels, the network takes " +
                                       std::to_string(channels));
   job.lowest = pixel_value(preset, 0);
   job.highest = pixel_value(preset, 1);
+  return job;
+}
+
+at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
+  std::vector<at::Tensor> batches;
+  train::make_images(job, observer,
+                     [&](const train::MadeImages& made) { batches.push_back(made.images); });
+  return at::cat(batches);
 }
 
 }  // namespace zsq::pipeline
