@@ -1,4 +1,4 @@
-"""Prints what quickstart.sh found: sizes, agreement, and the classes of the photographs side by side."""
+"""Prints what quickstart.sh found: sizes, and the classes of the photographs side by side."""
 import json
 import pathlib
 import sys
@@ -18,11 +18,9 @@ def main():
     fp32, quantized = best(out / "fp32_classes.json"), best(out / "quantized_classes.json")
     size = report["size"]
 
-    print(f"\nEfficientNet-Lite0 to {report['scheme']} without data, in {report['seconds']:.0f} s")
+    print(f"\nEfficientNet-Lite0 to {report['scheme']} without data, in {report['seconds']:.1f} s")
     print(f"  parameters  {size['fp32_bytes'] / 1e6:.1f} MB -> {size['quantized_bytes'] / 1e6:.1f} MB"
-          f" ({size['fp32_bytes'] / size['quantized_bytes']:.1f} times smaller)")
-    print(f"  agreement   {100 * report['agreement']:.1f} % of held-out synthetic images get the same"
-          " class from both\n")
+          f" ({size['fp32_bytes'] / size['quantized_bytes']:.1f} times smaller)\n")
     row = "  {:<20}{:<28}{}".format
     print(row("photograph", "FP32", "quantized"))
     for image, (name, score) in fp32.items():
