@@ -3,7 +3,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
@@ -21,6 +20,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "cuda_kernels/bn_leaky_relu.h"
+#include "cuda_kernels/image_conv.h"
 #include "cuda_kernels/upsampled_conv.h"
 
 namespace zsq::generator {
@@ -153,8 +153,8 @@ at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
   x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
   x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope);
-  x = at::conv2d(x, weight("conv3.weight"), weight("conv3.bias"), 1, 1);
-  x = at::tanh(x.to(at::kFloat));
+  x = at::tanh(
+      cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1));
   const auto ones = at::ones({x.size(1)}, x.options());
   return cuda_kernels::bn_leaky_relu(x, ones, at::zeros_like(ones), kEps, kNoSlope);
 }

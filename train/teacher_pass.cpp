@@ -10,21 +10,28 @@
 
 #include "cuda_kernels/bn_clip_moments.h"
 #include "cuda_kernels/channel_moments.h"
+#include "cuda_kernels/image_conv.h"
 #include "models/batch_norm_chain.h"
 
 namespace zsq::train {
+
+struct TeacherPass::Run {
+  std::vector<losses::Moments> moments;
+  Precision precision = Precision::fp32;
+};
+
 namespace {
 
 using models::Graph;
 using models::Node;
 using models::NodeId;
 
-// Runs a chain and writes the moments of its input to one place of the record.
+// Runs a chain and writes the moments of its input to one place of them.
 class ChainWithMoments : public models::CustomOp {
  public:
   ChainWithMoments(const Node& batch_norm, const models::Clip* clip,
-                   std::shared_ptr<std::vector<losses::Moments>> record, std::size_t place)
-      : params_(batch_norm.params), record_(std::move(record)), place_(place) {
+                   std::shared_ptr<std::vector<losses::Moments>> moments, std::size_t place)
+      : params_(batch_norm.params), moments_(std::move(moments)), place_(place) {
     args_.eps = models::get_if<models::BatchNorm>(batch_norm)->eps;
     if (!clip) return;
     args_.lo = clip->lo;
@@ -39,7 +46,7 @@ class ChainWithMoments : public models::CustomOp {
     const at::Tensor x = inputs[0], gamma = param("gamma"), beta = param("beta"),
                      mean = param("mean"), variance = param("variance");
     const auto residual = inputs.size() > 1 ? std::optional(inputs[1]) : std::nullopt;
-    auto& moments = (*record_)[place_];
+    auto& moments = (*moments_)[place_];
     // The kernel is for images and adds without broadcasting.
     if (x.dim() != 4 || (residual && residual->sizes() != x.sizes())) {
       std::tie(moments.mean, moments.variance) = cuda_kernels::channel_moments(x);
@@ -56,8 +63,45 @@ class ChainWithMoments : public models::CustomOp {
  private:
   std::map<std::string, std::string> params_;
   cuda_kernels::BnClipMomentsArgs args_;
-  std::shared_ptr<std::vector<losses::Moments>> record_;
+  std::shared_ptr<std::vector<losses::Moments>> moments_;
   std::size_t place_;
+};
+
+// A convolution of the images themselves.
+class ImageConv : public models::CustomOp {
+ public:
+  ImageConv(const Node& node, std::shared_ptr<const Precision> precision)
+      : params_(node.params),
+        op_(*models::get_if<models::Conv2d>(node)),
+        precision_(std::move(precision)) {}
+
+  // Whether conv_from_image computes it, and it is worth it.
+  static bool fits(const Node& node, NodeId images, const models::ParameterStore& parameters) {
+    const auto* op = models::get_if<models::Conv2d>(node);
+    if (!op || node.inputs != std::vector{images}) return false;
+    const auto& pads = op->pads;
+    const auto sizes = parameters.at(node.params.at("weight")).sizes();
+    return op->groups == 1 && op->dilation == models::Pair{1, 1} &&
+           op->stride[0] == op->stride[1] &&
+           pads == models::Pads{pads[0], pads[0], pads[0], pads[0]} && sizes[1] <= 4 &&
+           sizes[2] == sizes[3];
+  }
+
+  std::string kind() const override { return "image_conv"; }
+
+  at::Tensor forward(const std::vector<at::Tensor>& inputs,
+                     const models::ParameterStore& parameters) const override {
+    const auto bias = params_.find("bias");
+    return cuda_kernels::conv_from_image(
+        inputs[0], parameters.at(params_.at("weight")),
+        bias == params_.end() ? std::nullopt : std::optional(parameters.at(bias->second)),
+        op_.stride[0], op_.pads[0], *precision_ == Precision::bf16 ? at::kBFloat16 : at::kFloat);
+  }
+
+ private:
+  std::map<std::string, std::string> params_;
+  models::Conv2d op_;
+  std::shared_ptr<const Precision> precision_;
 };
 
 // For each node the chain that ends in it; every BatchNorm is in one.
@@ -76,10 +120,11 @@ std::vector<models::BatchNormChain> disjoint_chains(const Graph& graph) {
   return chains;
 }
 
-Graph with_moments(const Graph& graph,
-                   const std::shared_ptr<std::vector<losses::Moments>>& record) {
-  const auto inputs = models::batch_norm_inputs(graph);
-  record->resize(inputs.size());
+Graph with_moments(const models::Model& teacher,
+                   const std::shared_ptr<std::vector<losses::Moments>>& moments,
+                   const std::shared_ptr<const Precision>& precision) {
+  const Graph& graph = teacher.graph;
+  moments->resize(models::batch_norm_inputs(graph).size());
   std::vector<std::size_t> places(graph.nodes.size());
   for (std::size_t i = 0, place = 0; i < graph.nodes.size(); ++i)
     if (models::is<models::BatchNorm>(graph.nodes[i])) places[i] = place++;
@@ -101,10 +146,12 @@ Graph with_moments(const Graph& graph,
       const auto& batch_norm = graph[chain.batch_norm];
       const auto* clip = chain.clip < 0 ? nullptr : models::get_if<models::Clip>(graph[chain.clip]);
       node.op = models::Custom{std::make_shared<ChainWithMoments>(
-          batch_norm, clip, record, places[static_cast<std::size_t>(chain.batch_norm)])};
+          batch_norm, clip, moments, places[static_cast<std::size_t>(chain.batch_norm)])};
       node.inputs = batch_norm.inputs;
       node.params.clear();
       if (chain.add >= 0) node.inputs.push_back(chain.residual);
+    } else if (ImageConv::fits(node, graph.input, teacher.parameters)) {
+      node.op = models::Custom{std::make_shared<ImageConv>(node, precision)};
     }
     for (NodeId& input : node.inputs) input = ids[static_cast<std::size_t>(input)];
     ids[i] = fused.add(std::move(node));
@@ -118,14 +165,15 @@ Graph with_moments(const Graph& graph,
 
 TeacherPass::TeacherPass(const models::Model& teacher)
     : parameters_(teacher.parameters),
-      record_(std::make_shared<Record>()),
-      graph_(with_moments(teacher.graph, record_)) {}
+      run_(std::make_shared<Run>()),
+      graph_(with_moments(teacher, {run_, &run_->moments}, {run_, &run_->precision})) {}
 
 TeacherPass::Result TeacherPass::operator()(const at::Tensor& images, models::Taps* taps,
                                             Precision precision) const {
+  run_->precision = precision;
   auto logits = models::execute(graph_, parameters_, images, taps, precision);
-  Result result{std::move(logits), *record_};
-  std::fill(record_->begin(), record_->end(), losses::Moments{});  // holds no graph alive
+  Result result{std::move(logits), run_->moments};
+  std::fill(run_->moments.begin(), run_->moments.end(), losses::Moments{});  // holds no graph alive
   return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The teacher as the generator's loss sees it: logits, and the batch moments at the inputs of its
-// BatchNorm layers, which come out of the same pass (cuda_kernels/bn_clip_moments.h).
+// BatchNorm layers, which come out of the same pass (cuda_kernels/bn_clip_moments.h). The way back
+// through the first convolution is that of cuda_kernels/image_conv.h.
 #pragma once
 #include <memory>
 
@@ -26,10 +27,10 @@ class TeacherPass {
   const models::Graph& graph() const { return graph_; }
 
  private:
-  using Record = std::vector<losses::Moments>;
+  struct Run;  // what the graph's nodes read and write while it runs
 
   const models::ParameterStore& parameters_;
-  std::shared_ptr<Record> record_;  // what the graph's nodes write to while it runs
+  std::shared_ptr<Run> run_;
   models::Graph graph_;
 };
 

@@ -45,24 +45,28 @@ TEST(Run, WarmsUpCalibratesAndTrains) {
 // Held-out KL of a student of two-bit weights: calibrated only, and after 100 steps.
 TEST(Run, TeachesTheStudent) {
   auto coarse = four_bits();
-  coarse.weights.num_bits = 2;
+  coarse.weights.num_bits = 3;
   Observer silent;
   const auto kl_after = [&](std::int64_t iterations, double warmup,
                             Precision precision = Precision::fp32) {
-    Tiny tiny(1, coarse);
-    tiny.teacher.parameters.at("fc.w").mul_(5);  // answers that are worth following
-    tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
-    tiny.options.iterations = iterations;
-    tiny.options.warmup = warmup;
-    tiny.options.precision = precision;
-    tiny.options.lr_affine = 1e-3;
-    tiny.options.crossing_rate = 0.005;
-    run(tiny.job(), silent);
-    return measure_agreement(tiny.teacher, tiny.student, tiny.generator, 256).kl;
+    double sum = 0;  // where one run ends depends on rounding by a factor of five
+    for (const std::uint64_t seed : {1, 2}) {
+      Tiny tiny(seed, coarse);
+      tiny.teacher.parameters.at("fc.w").mul_(5);  // answers that are worth following
+      tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
+      tiny.options.iterations = iterations;
+      tiny.options.warmup = warmup;
+      tiny.options.precision = precision;
+      tiny.options.lr_affine = 3e-3;
+      tiny.options.crossing_rate = 0.005;
+      run(tiny.job(), silent);
+      sum += measure_agreement(tiny.teacher, tiny.student, tiny.generator, 256).kl;
+    }
+    return sum;
   };
   const double untaught = kl_after(20, 1);
-  EXPECT_LT(kl_after(120, 1.0 / 6), 0.5 * untaught);
-  EXPECT_LT(kl_after(120, 1.0 / 6, Precision::bf16), 0.5 * untaught);
+  EXPECT_LT(kl_after(120, 1.0 / 6), 0.25 * untaught);
+  EXPECT_LT(kl_after(120, 1.0 / 6, Precision::bf16), 0.25 * untaught);
 }
 
 TEST(Run, LetsTheNamedScalesLearn) {
