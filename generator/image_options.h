@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/settings.h"
+#include "models/precision.h"
 
 namespace zsq {
 
@@ -35,6 +36,7 @@ struct ImageOptions {
   bool flip = true;
   bool swing = false;
   double low_pass = 0;  // D0; 0: none
+  Precision precision = Precision::fp32;
 };
 
 template <class Visitor, class Options>
@@ -75,6 +77,8 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "cut-off of a Gaussian low-pass on the finished images; 0: none",
                     "periods per image", 0, 1e4, "SynQ"},
         o.low_pass);
+  visit(SettingInfo{"generate.images.precision", "of the teacher that they are optimised against"},
+        o.precision);
 }
 
 }  // namespace zsq

@@ -17,9 +17,9 @@
 #include "core/seed.h"
 #include "generator/augment.h"
 #include "generator/swing.h"
-#include "models/execute.h"
 #include "train/image_rate.h"
 #include "train/parameters.h"
+#include "train/teacher_pass.h"
 
 namespace zsq::train {
 namespace {
@@ -32,6 +32,7 @@ class Maker {
       : job_(job),
         options_(job.options),
         observer_(observer),
+        pass_(job.teacher.graph, job.teacher.parameters),
         running_(running_moments(job.teacher)),
         device_(running_.front().mean.device()),
         batches_((job.images + options_.batch_size - 1) / options_.batch_size) {}
@@ -66,15 +67,17 @@ class Maker {
         stream_seed(job_.seed, name, static_cast<std::uint64_t>(number)));
   }
 
-  Seen look(const models::Graph& graph, const at::Tensor& images, const at::Tensor& labels,
-            double hardness) const {
-    models::Taps taps{models::batch_norm_inputs(graph), {}};
-    const auto logits = models::execute(graph, job_.teacher.parameters, images, &taps);
-    const auto moments = losses::batch_moments(taps.values);
+  Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels,
+            double hardness, Precision precision) const {
+    const auto [logits, moments] = pass(images, nullptr, precision);
     const auto statistics = options_.statistics == ImageStatistics::normalised
                                 ? losses::normalised_batch_norm_statistics(moments, running_)
                                 : losses::batch_norm_statistics(moments, running_);
     return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness), statistics};
+  }
+
+  TeacherPass swung(const at::Generator& stream) const {
+    return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
   }
 
   void hold_to_range(const at::Tensor& images) const {
@@ -99,11 +102,11 @@ class Maker {
           generator::draw_crops(n, height, width, options_, stream("images.crop", batch, step));
       const auto view =
           generator::augment(images, crops).contiguous(at::MemoryFormat::ChannelsLast);
-      const auto& graph = job_.teacher.graph;
-      const auto seen = options_.swing
-                            ? look(generator::swing(graph, stream("images.swing", batch, step)),
-                                   view, labels, options_.hardness)
-                            : look(graph, view, labels, options_.hardness);
+      const auto show = [&](const TeacherPass& pass) {
+        return look(pass, view, labels, options_.hardness, options_.precision);
+      };
+      const auto seen =
+          options_.swing ? show(swung(stream("images.swing", batch, step))) : show(pass_);
       const auto loss = seen.cross_entropy.add(seen.statistics, options_.bns_weight);
       const auto gradient = torch::autograd::grad({loss}, {images})[0].contiguous();
       adam.step({gradient}, rate.at(step));
@@ -127,7 +130,7 @@ class Maker {
     const at::NoGradGuard no_grad;
     if (options_.low_pass > 0) images = generator::low_pass(images, options_.low_pass);
     hold_to_range(images);
-    const auto seen = look(job_.teacher.graph, images, labels.to(device_), /*hardness=*/0);
+    const auto seen = look(pass_, images, labels.to(device_), /*hardness=*/0, Precision::fp32);
     const auto logits = seen.logits.to(at::kCPU);
     const auto n = static_cast<double>(labels.size(0));
     report_.cross_entropy += n * seen.cross_entropy.item<double>();
@@ -153,6 +156,7 @@ class Maker {
   const ImageJob& job_;
   const ImageOptions& options_;
   Observer& observer_;
+  TeacherPass pass_;
   std::vector<losses::RunningMoments> running_;
   at::Device device_;
   std::int64_t batches_;

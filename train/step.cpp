@@ -118,7 +118,7 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
       generator_(generator),
       options_(options),
       student_graph_(quant::fuse_activations(student.graph)),
-      teacher_pass_(teacher),
+      teacher_pass_(teacher.graph, teacher.parameters),
       running_(running_moments(teacher)),
       adam_(trainable(generator.parameters()), generator.options().beta1,
             generator.options().beta2),

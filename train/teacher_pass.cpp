@@ -67,7 +67,7 @@ class ChainWithMoments : public models::CustomOp {
   std::size_t place_;
 };
 
-// A convolution of the images themselves.
+// A convolution of few channels, as the first one has.
 class ImageConv : public models::CustomOp {
  public:
   ImageConv(const Node& node, std::shared_ptr<const Precision> precision)
@@ -76,9 +76,9 @@ class ImageConv : public models::CustomOp {
         precision_(std::move(precision)) {}
 
   // Whether conv_from_image computes it, and it is worth it.
-  static bool fits(const Node& node, NodeId images, const models::ParameterStore& parameters) {
+  static bool fits(const Node& node, const models::ParameterStore& parameters) {
     const auto* op = models::get_if<models::Conv2d>(node);
-    if (!op || node.inputs != std::vector{images}) return false;
+    if (!op || node.inputs.size() > 1) return false;  // ... whose weight is another node
     const auto& pads = op->pads;
     const auto sizes = parameters.at(node.params.at("weight")).sizes();
     return op->groups == 1 && op->dilation == models::Pair{1, 1} &&
@@ -120,10 +120,9 @@ std::vector<models::BatchNormChain> disjoint_chains(const Graph& graph) {
   return chains;
 }
 
-Graph with_moments(const models::Model& teacher,
+Graph with_moments(const Graph& graph, const models::ParameterStore& parameters,
                    const std::shared_ptr<std::vector<losses::Moments>>& moments,
                    const std::shared_ptr<const Precision>& precision) {
-  const Graph& graph = teacher.graph;
   moments->resize(models::batch_norm_inputs(graph).size());
   std::vector<std::size_t> places(graph.nodes.size());
   for (std::size_t i = 0, place = 0; i < graph.nodes.size(); ++i)
@@ -150,7 +149,7 @@ Graph with_moments(const models::Model& teacher,
       node.inputs = batch_norm.inputs;
       node.params.clear();
       if (chain.add >= 0) node.inputs.push_back(chain.residual);
-    } else if (ImageConv::fits(node, graph.input, teacher.parameters)) {
+    } else if (ImageConv::fits(node, parameters)) {
       node.op = models::Custom{std::make_shared<ImageConv>(node, precision)};
     }
     for (NodeId& input : node.inputs) input = ids[static_cast<std::size_t>(input)];
@@ -163,10 +162,10 @@ Graph with_moments(const models::Model& teacher,
 
 }  // namespace
 
-TeacherPass::TeacherPass(const models::Model& teacher)
-    : parameters_(teacher.parameters),
+TeacherPass::TeacherPass(const Graph& teacher, const models::ParameterStore& parameters)
+    : parameters_(parameters),
       run_(std::make_shared<Run>()),
-      graph_(with_moments(teacher, {run_, &run_->moments}, {run_, &run_->precision})) {}
+      graph_(with_moments(teacher, parameters, {run_, &run_->moments}, {run_, &run_->precision})) {}
 
 TeacherPass::Result TeacherPass::operator()(const at::Tensor& images, models::Taps* taps,
                                             Precision precision) const {

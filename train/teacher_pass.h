@@ -12,8 +12,8 @@ namespace zsq::train {
 
 class TeacherPass {
  public:
-  // Keeps a reference to the teacher's parameters, which get no gradient.
-  explicit TeacherPass(const models::Model& teacher);
+  // Keeps a reference to the parameters, which get no gradient.
+  TeacherPass(const models::Graph& teacher, const models::ParameterStore& parameters);
 
   struct Result {
     at::Tensor logits;

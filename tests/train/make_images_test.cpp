@@ -84,6 +84,19 @@ TEST(MakeImages, ReportsWhatTheFinishedImagesAre) {
   }
 }
 
+TEST(MakeImages, Bf16LearnsAsWell) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(40);
+  const auto wide = make({teacher, options, 8, 1});
+  options.precision = Precision::bf16;
+  const auto narrow = make({teacher, options, 8, 1});
+  EXPECT_FALSE(narrow.images.equal(wide.images));
+  EXPECT_NEAR(narrow.report.batch_norm_statistics, wide.report.batch_norm_statistics,
+              0.2 * wide.report.batch_norm_statistics);
+  EXPECT_NEAR(narrow.report.cross_entropy, wide.report.cross_entropy,
+              0.2 * wide.report.cross_entropy);
+}
+
 TEST(MakeImages, BatchesAreNearlyEqualAndEachItsOwn) {
   const auto teacher = tiny_teacher();
   const auto made = make({teacher, short_options(2), 19, 1});

@@ -49,7 +49,7 @@ TEST(TeacherPass, GivesWhatTheTeacherGivesAndTheMomentsOfEveryBatchNorm) {
       auto logits = models::execute(teacher.graph, teacher.parameters, images, &taps);
       return TeacherPass::Result{std::move(logits), losses::batch_moments(taps.values)};
     });
-    const TeacherPass pass(teacher);
+    const TeacherPass pass(teacher.graph, teacher.parameters);
     const auto fused = see(teacher, input, [&](const at::Tensor& images) { return pass(images); });
     EXPECT_TRUE(at::allclose(fused.logits, plain.logits, 1e-4, 1e-5));
     EXPECT_TRUE(at::allclose(fused.loss, plain.loss, 1e-4));
@@ -58,7 +58,8 @@ TEST(TeacherPass, GivesWhatTheTeacherGivesAndTheMomentsOfEveryBatchNorm) {
 }
 
 TEST(TeacherPass, LeavesNoBatchNormSumOrClipToLibtorch) {
-  const TeacherPass pass(many_forms());
+  const auto teacher = many_forms();
+  const TeacherPass pass(teacher.graph, teacher.parameters);
   for (const auto& node : pass.graph().nodes) {
     EXPECT_FALSE(models::is<models::BatchNorm>(node)) << node.name;
     // Two nodes read the stem's BatchNorm, so its clip stands alone.
