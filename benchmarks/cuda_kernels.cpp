@@ -20,6 +20,7 @@
 #include "cuda_kernels/fake_quant.h"
 #include "cuda_kernels/inundation.h"
 #include "cuda_kernels/kl_divergence.h"
+#include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/weight_range.h"
 #include "train/optimizers.h"
 
@@ -38,15 +39,37 @@ struct Case {
   std::function<void()> run;
 };
 
+// The weights of a network, as large as those that are trained.
+struct Network {
+  std::string name;
+  std::vector<std::vector<std::int64_t>> shapes;
+};
+Network resnet(const std::string& name, std::int64_t stem, std::int64_t width, std::int64_t stages,
+               std::int64_t convolutions, std::int64_t classes) {
+  Network network{name, {{width, 3, stem, stem}}};
+  auto in = width;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const auto out = width << stage;
+    if (in != out) network.shapes.push_back({out, in, 1, 1});
+    for (std::int64_t i = 0; i < convolutions; ++i) {
+      network.shapes.push_back({out, in, 3, 3});
+      in = out;
+    }
+  }
+  network.shapes.push_back({classes, in});
+  return network;
+}
+
 // All cases of one size. They share their inputs where nothing is written in place.
 class Cases {
  public:
-  Cases(std::int64_t bytes, c10::Device device)
+  Cases(std::int64_t bytes, const Network& network, c10::Device device)
       : options_(at::TensorOptions(device).dtype(at::kFloat)),
         weight_(normal({std::max<std::int64_t>(bytes / (4 * 64 * 9), 2), 64, 3, 3})) {
     activations(bytes, at::kFloat);
     activations(bytes, at::kBFloat16);
     weights();
+    layers_of(network);
     logits(std::max<std::int64_t>(bytes / (4 * 1000), 2));
   }
   const std::vector<Case>& cases() const { return cases_; }
@@ -59,24 +82,26 @@ class Cases {
   }
   at::Tensor scalar(double value) const { return at::full({}, value, options_); }
 
-  void add(const char* name, const char* variant, const char* pass, const at::Tensor& tensor,
+  void add(const char* name, const std::string& variant, const char* pass, const Tensors& tensors,
            int tensors_moved, std::function<void()> run) {
-    const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
-    cases_.push_back({name, variant, pass, tensor.scalar_type() == at::kFloat ? "fp32" : "bf16",
+    std::int64_t bytes = 0;
+    for (const auto& tensor : tensors)
+      if (tensor.dim() > 1) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    cases_.push_back({name, variant, pass, tensors[0].scalar_type() == at::kFloat ? "fp32" : "bf16",
                       bytes, tensors_moved, std::move(run)});
   }
 
   // `run` returns what is differentiated; backward runs again and again over the one graph that
   // stays.
   template <class Run>
-  void add_both(const char* name, const char* variant, const Tensors& inputs,
+  void add_both(const char* name, const std::string& variant, const Tensors& inputs,
                 const Tensors& gradients, int moved_forward, int moved_backward, const Run& run) {
-    add(name, variant, "forward", inputs[0], moved_forward, [run] { run(); });
+    add(name, variant, "forward", inputs, moved_forward, [run] { run(); });
     add_backward(name, variant, inputs, gradients, moved_backward, run());
   }
-  void add_backward(const char* name, const char* variant, const Tensors& inputs,
+  void add_backward(const char* name, const std::string& variant, const Tensors& inputs,
                     const Tensors& gradients, int moved, const Tensors& outputs) {
-    add(name, variant, "backward", inputs[0], moved, [inputs, outputs, gradients] {
+    add(name, variant, "backward", inputs, moved, [inputs, outputs, gradients] {
       torch::autograd::grad(outputs, inputs, gradients, /*retain_graph=*/true);
     });
   }
@@ -127,22 +152,69 @@ class Cases {
       return Tensors{
           cuda_kernels::fake_quant(w, grid.scale, grid.zero_point, -8, 7, Surrogate::clipped)};
     });
-    add("weight_range", "", "forward", w, 1, [w] { cuda_kernels::channel_min_max(w); });
+    add("weight_range", "", "forward", {w}, 1, [w] { cuda_kernels::channel_min_max(w); });
 
-    const cuda_kernels::InundationArgs args{kLr, kMomentum, 1e-3, 1e4, 1, -8, 7};
-    auto moved = weight_.clone(), velocity = at::zeros_like(weight_);
-    add("inundation", "", "step", w, 5, [=]() mutable {
-      cuda_kernels::inundate_(moved, velocity, gradient, grid.scale, grid.zero_point, args);
+    steps("", {w});
+  }
+
+  // What moves weights: inundation, and the plain steps that it is compared with.
+  void steps(const std::string& network, const Tensors& like) {
+    std::vector<cuda_kernels::InundationLayer> layers;
+    Tensors gradients;
+    train::NamedTensors named;
+    for (const auto& w : like) {
+      const auto grid = cuda_kernels::layer_grids({{.weight = w, .qmin = -8, .qmax = 7}})[0];
+      gradients.push_back(normal(w.sizes()));
+      layers.push_back({w.detach().clone(), at::zeros_like(w.detach()), gradients.back(),
+                        grid.scale, grid.zero_point, -8, 7});
+      named.emplace_back("weight", w.detach().clone());
+    }
+    const auto variant = [&](const std::string& way) {
+      return network.empty() ? way : network + " " + way;
+    };
+    const cuda_kernels::InundationArgs args{kLr, kMomentum, 1e-3, 1e4, 1};
+    add("inundation", network, "step", like, 5, [=, last_k = at::Tensor()]() mutable {
+      last_k = cuda_kernels::inundate_(layers, args, last_k).k;
     });
-    const auto fused = weight_.clone(), fused_velocity = at::zeros_like(weight_);
-    add("sgd_nesterov", "fused", "step", w, 5, [=] {
-      at::_fused_sgd_({fused}, {gradient}, {fused_velocity}, /*weight_decay=*/0, kMomentum, kLr,
+    Tensors fused, velocities;
+    for (const auto& w : like) {
+      fused.push_back(w.detach().clone());
+      velocities.push_back(at::zeros_like(fused.back()));
+    }
+    add("sgd_nesterov", variant("fused"), "step", like, 5, [=] {
+      at::_fused_sgd_(fused, gradients, velocities, /*weight_decay=*/0, kMomentum, kLr,
                       /*dampening=*/0, /*nesterov=*/true, /*maximize=*/false,
                       /*is_first_step=*/false);
     });
-    const auto sequence = std::make_shared<train::Nesterov>(
-        train::NamedTensors{{"weight", weight_.clone()}}, kMomentum);
-    add("sgd_nesterov", "foreach", "step", w, 5, [=] { sequence->step({gradient}, kLr); });
+    const auto sequence = std::make_shared<train::Nesterov>(named, kMomentum);
+    add("sgd_nesterov", variant("foreach"), "step", like, 5,
+        [=] { sequence->step(gradients, kLr); });
+  }
+
+  // All weights of a network: ranges taken anew and fake-quantization, at once and layer by layer.
+  void layers_of(const Network& network) {
+    const std::string& name = network.name;
+    Tensors weights, gradients;
+    std::vector<cuda_kernels::QuantLayer> layers;
+    for (const auto& shape : network.shapes) {
+      weights.push_back(normal(shape).requires_grad_(true));
+      gradients.push_back(normal(shape));
+      layers.push_back({.weight = weights.back(), .qmin = -8, .qmax = 7});
+    }
+    const auto one_by_one = [=] {
+      Tensors outputs;
+      for (const auto& w : weights) {
+        const auto [lo, hi] = cuda_kernels::channel_min_max(w);
+        const auto grid = cuda_kernels::grid_from_range(lo, hi, -8, 7, false);
+        outputs.push_back(
+            cuda_kernels::fake_quant(w, grid.scale, grid.zero_point, -8, 7, Surrogate::clipped));
+      }
+      return outputs;
+    };
+    add_both("fake_quant_layers", name, weights, gradients, 2, 3,
+             [=] { return cuda_kernels::fake_quant_layers(layers); });
+    add_both("fake_quant_layers", name + " singly", weights, gradients, 2, 3, one_by_one);
+    steps(name, weights);
   }
 
   // Forward keeps the difference of both softmaxes for backward, as training does.
@@ -159,9 +231,9 @@ class Cases {
   std::vector<Case> cases_;
 };
 
-std::vector<KernelTime> time_size(std::int64_t bytes, double copy, c10::Device device,
-                                  std::int64_t rounds, Observer& observer) {
-  const Cases all(bytes, device);
+std::vector<KernelTime> time_size(std::int64_t bytes, const Network& network, double copy,
+                                  c10::Device device, std::int64_t rounds, Observer& observer) {
+  const Cases all(bytes, network, device);
   std::vector<std::function<void()>> runs;
   for (const Case& c : all.cases()) runs.push_back(c.run);
   const auto seconds = time_cases(runs, rounds, device, observer);
@@ -188,8 +260,9 @@ std::vector<KernelTime> time_size(std::int64_t bytes, double copy, c10::Device d
   };
   for (KernelTime& time : times) {
     if (time.name != "inundation") continue;
-    time.over_fused_sgd = time.seconds.min / seconds_of("sgd_nesterov", "fused");
-    time.over_foreach_sgd = time.seconds.min / seconds_of("sgd_nesterov", "foreach");
+    const auto network_of = time.variant.empty() ? "" : time.variant + " ";
+    time.over_fused_sgd = time.seconds.min / seconds_of("sgd_nesterov", network_of + "fused");
+    time.over_foreach_sgd = time.seconds.min / seconds_of("sgd_nesterov", network_of + "foreach");
   }
   return times;
 }
@@ -198,8 +271,10 @@ std::vector<KernelTime> time_size(std::int64_t bytes, double copy, c10::Device d
 
 std::vector<KernelTime> time_kernels(const MachinePeaks& machine, c10::Device device,
                                      std::int64_t rounds, Observer& observer) {
-  auto times = time_size(machine.cached_bytes, machine.copy_cached, device, rounds, observer);
-  const auto large = time_size(machine.large_bytes, machine.copy_large, device, rounds, observer);
+  auto times = time_size(machine.cached_bytes, resnet("resnet20", 3, 16, 3, 6, 10),
+                         machine.copy_cached, device, rounds, observer);
+  const auto large = time_size(machine.large_bytes, resnet("resnet18", 7, 64, 4, 4, 1000),
+                               machine.copy_large, device, rounds, observer);
   times.insert(times.end(), large.begin(), large.end());
   return times;
 }

@@ -31,10 +31,10 @@ void print_machine(const MachinePeaks& m) {
 }
 
 void print_kernels(const std::vector<KernelTime>& kernels) {
-  std::printf("\n%-20s %-13s %-9s %-9s %10s %10s %10s %10s %8s %8s\n", "kernel", "variant", "pass",
+  std::printf("\n%-20s %-16s %-9s %-9s %10s %10s %10s %10s %8s %8s\n", "kernel", "variant", "pass",
               "precision", "tensor", "moved", "min ms", "median ms", "GB/s", "of copy");
   for (const KernelTime& k : kernels)
-    std::printf("%-20s %-13s %-9s %-9s %10s %10s %10.3f %10.3f %8.1f %6.0f %%\n", k.name.c_str(),
+    std::printf("%-20s %-16s %-9s %-9s %10s %10s %10.3f %10.3f %8.1f %6.0f %%\n", k.name.c_str(),
                 k.variant.c_str(), k.pass.c_str(), k.precision.c_str(),
                 megabytes(k.tensor_bytes).c_str(), megabytes(k.moved_bytes).c_str(),
                 1e3 * k.seconds.min, 1e3 * k.seconds.median,
@@ -42,9 +42,10 @@ void print_kernels(const std::vector<KernelTime>& kernels) {
   for (const KernelTime& k : kernels)
     if (k.over_fused_sgd && k.over_foreach_sgd)
       std::printf(
-          "inundation of %s takes %.2f times a fused SGD-Nesterov step, %.2f times an "
+          "inundation of %s%s%s takes %.2f times a fused SGD-Nesterov step, %.2f times an "
           "elementwise one\n",
-          megabytes(k.tensor_bytes).c_str(), *k.over_fused_sgd, *k.over_foreach_sgd);
+          megabytes(k.tensor_bytes).c_str(), k.variant.empty() ? "" : " of ", k.variant.c_str(),
+          *k.over_fused_sgd, *k.over_foreach_sgd);
 }
 
 void print_step(const StepReport& s, const MachinePeaks& machine) {

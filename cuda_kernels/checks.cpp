@@ -68,6 +68,12 @@ CodeRange check_codes(const char* op, std::int64_t qmin, std::int64_t qmax) {
   return {static_cast<float>(qmin), static_cast<float>(qmax)};
 }
 
+void check_symmetric(const char* op, bool symmetric, std::int64_t qmin, std::int64_t qmax) {
+  if (symmetric && (qmin > 0 || qmax <= 0))
+    fail(op, "[qmin, qmax]", "[" + std::to_string(qmin) + ", " + std::to_string(qmax) + "]",
+         "qmin <= 0 < qmax for a symmetric grid");
+}
+
 void check_first_order(const char* op) {
   if (at::GradMode::is_enabled())
     fail(op, "backward", "asked for a graph of its own (create_graph)", "first derivatives only");

@@ -25,6 +25,8 @@ void check_like(const char* op, const char* argument, const at::Tensor& tensor, 
                 at::IntArrayRef shape);
 // qmin < qmax, both small enough that float holds every code exactly.
 CodeRange check_codes(const char* op, std::int64_t qmin, std::int64_t qmax);
+// A symmetric grid needs qmin <= 0 < qmax.
+void check_symmetric(const char* op, bool symmetric, std::int64_t qmin, std::int64_t qmax);
 // A backward formula that is itself not recorded would give a silent zero as second derivative.
 void check_first_order(const char* op);
 

@@ -38,7 +38,7 @@ struct ChannelOf {
   std::int64_t channels, inner;
   bool narrow;
 
-  ChannelOf(std::int64_t n, std::int64_t channels, std::int64_t inner)
+  __host__ __device__ ChannelOf(std::int64_t n, std::int64_t channels, std::int64_t inner)
       : channels(channels), inner(inner), narrow(n <= 0xffffffffLL) {}
   __device__ __forceinline__ std::int64_t operator()(std::int64_t i) const {
     if (channels == 1) return 0;

@@ -18,17 +18,6 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "fake_quant";
 
-// A tensor with one grid is cut into blocks, so that its sum is in parallel.
-at::Tensor scale_gradient_raw(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
-                              CodeRange range) {
-  if (x.numel() == 0) return at::zeros(grid.scale.sizes(), grid.scale.options());
-  const bool per_channel = grid.scale.numel() > 1;
-  const ChannelLayout layout = per_channel ? grid.layout : ChannelLayout{x.numel(), 1, 1};
-  const GridView view = grid_view(grid, range);
-  return scale_gradient(x, dy, {layout, view.scale, view.zero_point, per_channel, range},
-                        grid.scale.sizes());
-}
-
 struct FakeQuant : torch::autograd::Function<FakeQuant> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_any, const at::Tensor& scale,
                             const at::Tensor& zero_point, std::int64_t qmin, std::int64_t qmax,
@@ -72,7 +61,7 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
     const GridTensors grid = check_grid(kOp, x, saved[1], saved[2]);
     const at::Tensor dy = in_order_of(x, grads[0]);
     at::Tensor dscale;
-    if (learns_scale) dscale = scale_gradient_raw(x, dy, grid, range);
+    if (learns_scale) dscale = scale_gradient(x, dy, grid, range);
     if (!clipped) return {dy, dscale, none, none, none, none};
     at::Tensor dx = at::empty_like(x);
     if (x.numel() == 0) return {dx, dscale, none, none, none, none};

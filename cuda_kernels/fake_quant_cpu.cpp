@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <mutex>
 
 #include "cuda_kernels/cpu_loops.h"
 #include "cuda_kernels/fake_quant_twins.h"
@@ -32,6 +33,21 @@ ZSQ_VECTORIZED bool code_run(const float* __restrict x, std::int32_t* __restrict
   return found_nan != 0;
 }
 
+// The two grids of one channel.
+struct GridPair {
+  float scale_before, zero_before, scale_after, zero_after;
+  CodeRange range_before, range_after;
+};
+ZSQ_VECTORIZED std::int64_t changed_run(const float* __restrict before,
+                                        const float* __restrict after, std::int64_t n,
+                                        GridPair grid) {
+  std::int64_t changed = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    changed += code_of(before[i], grid.scale_before, grid.zero_before, grid.range_before) !=
+               code_of(after[i], grid.scale_after, grid.zero_after, grid.range_after);
+  return changed;
+}
+
 }  // namespace
 
 template <class T>
@@ -49,6 +65,37 @@ void fake_quant_backward_cpu(const T* x, const T* dy, T* dx, std::int64_t n, con
                  backward_run(x + begin, dy + begin, dx + begin, end - begin, grid.scale[c],
                               grid.zero_point[c], grid.range);
                });
+}
+
+void fake_quant_layers_cpu(const std::vector<LayerMap>& layers) {
+  for_each_share(std::span(layers), [](const LayerMap& l, std::int64_t first, std::int64_t last) {
+    const GridView& grid = l.grid;
+    split_into_runs(first, last, grid.channels, grid.inner,
+                    [&](std::int64_t c, std::int64_t i, std::int64_t end) {
+                      const float scale = grid.scale[c], zero_point = grid.zero_point[c];
+                      if (l.dy)
+                        backward_run(l.x + i, l.dy + i, l.y + i, end - i, scale, zero_point,
+                                     grid.range);
+                      else
+                        value_run(l.x + i, l.y + i, end - i, scale, zero_point, grid.range);
+                    });
+  });
+}
+
+void changed_codes_cpu(const std::vector<CodesView>& layers, std::int64_t* counts) {
+  std::mutex mutex;
+  for_each_share(std::span(layers), [&](const CodesView& l, std::int64_t first, std::int64_t last) {
+    const GridView &a = l.grid_before, &b = l.grid_after;
+    std::int64_t changed = 0;
+    split_into_runs(
+        first, last, a.channels, a.inner, [&](std::int64_t c, std::int64_t i, std::int64_t end) {
+          changed += changed_run(
+              l.before + i, l.after + i, end - i,
+              {a.scale[c], a.zero_point[c], b.scale[c], b.zero_point[c], a.range, b.range});
+        });
+    const std::lock_guard lock(mutex);
+    counts[l.index] += changed;
+  });
 }
 
 bool quantize_cpu(const float* x, std::int32_t* codes, std::int64_t n, const GridView& grid) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_kernels/cuda_common.cuh"
 #include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/layer_table.cuh"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -33,6 +33,39 @@ __global__ void quantize_kernel(const float* x, std::int32_t* codes, std::int64_
   }
 }
 
+__global__ void layers_kernel(const __grid_constant__ LayerTable<LayerMap> table) {
+  const Chunk chunk = own_chunk(table);
+  const LayerMap& layer = table.layers[chunk.layer];
+  const ChannelOf channel(layer.n, layer.grid.channels, layer.grid.inner);
+  const Value value{layer.grid, channel};
+  const Backward backward{layer.grid, channel};
+  for_own_elements(chunk.index, layer.n, [&](std::int64_t i) {
+    layer.y[i] = layer.dy ? backward(i, layer.x[i], layer.dy[i]) : value(i, layer.x[i], 0);
+  });
+}
+
+__global__ void changed_kernel(const __grid_constant__ LayerTable<CodesView> table,
+                               std::int64_t* counts) {
+  __shared__ unsigned block_changed;
+  if (threadIdx.x == 0) block_changed = 0;
+  __syncthreads();
+  const Chunk chunk = own_chunk(table);
+  const CodesView& layer = table.layers[chunk.layer];
+  const GridView &a = layer.grid_before, &b = layer.grid_after;
+  const ChannelOf channel(layer.n, a.channels, a.inner);
+  unsigned changed = 0;
+  for_own_elements(chunk.index, layer.n, [&](std::int64_t i) {
+    const std::int64_t c = channel(i);
+    changed += code_of(layer.before[i], a.scale[c], a.zero_point[c], a.range) !=
+               code_of(layer.after[i], b.scale[c], b.zero_point[c], b.range);
+  });
+  atomicAdd(&block_changed, changed);
+  __syncthreads();
+  if (threadIdx.x == 0 && block_changed)
+    atomicAdd(reinterpret_cast<unsigned long long*>(counts + layer.index),
+              static_cast<unsigned long long>(block_changed));
+}
+
 }  // namespace
 
 template <class T>
@@ -45,6 +78,25 @@ void fake_quant_backward_cuda(const T* x, const T* dy, T* dx, std::int64_t n, co
                               cudaStream_t stream) {
   launch_map("fake_quant backward", x, dy, dx, n, Backward{grid, {n, grid.channels, grid.inner}},
              stream);
+}
+
+void fake_quant_layers_cuda(const std::vector<LayerMap>& layers, cudaStream_t stream) {
+  for_each_table(
+      layers, [](const LayerMap& layer) { return element_chunks(layer.n); },
+      [&](const LayerTable<LayerMap>& table, int, unsigned blocks) {
+        layers_kernel<<<blocks, kThreads, 0, stream>>>(table);
+        check_launch("fake_quant_layers");
+      });
+}
+
+void changed_codes_cuda(const std::vector<CodesView>& layers, std::int64_t* counts,
+                        cudaStream_t stream) {
+  for_each_table(
+      layers, [](const CodesView& layer) { return element_chunks(layer.n); },
+      [&](const LayerTable<CodesView>& table, int, unsigned blocks) {
+        changed_kernel<<<blocks, kThreads, 0, stream>>>(table, counts);
+        check_launch("changed_codes");
+      });
 }
 
 void quantize_cuda(const float* x, std::int32_t* codes, std::int64_t n, const GridView& grid,

@@ -3,6 +3,7 @@
 // i of channel (i / inner) % channels. T is float or Bf16.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "cuda_kernels/cuda_stream.h"
 #include "cuda_kernels/element.h"
@@ -27,6 +28,28 @@ void fake_quant_backward_cpu(const T* x, const T* dy, T* dx, std::int64_t n, con
 template <class T>
 void fake_quant_backward_cuda(const T* x, const T* dy, T* dx, std::int64_t n, const GridView& grid,
                               cudaStream_t stream);
+
+// The same for the weights of several layers, n >= 1 elements each. dy null: y is the value, else
+// the gradient.
+struct LayerMap {
+  const float *x, *dy;
+  float* y;
+  std::int64_t n;
+  GridView grid;
+};
+void fake_quant_layers_cpu(const std::vector<LayerMap>& layers);
+void fake_quant_layers_cuda(const std::vector<LayerMap>& layers, cudaStream_t stream);
+
+// counts[index] += the number of codes that differ; both grids have the same channels.
+struct CodesView {
+  const float *before, *after;
+  std::int64_t n;
+  GridView grid_before, grid_after;
+  std::int64_t index;
+};
+void changed_codes_cpu(const std::vector<CodesView>& layers, std::int64_t* counts);
+void changed_codes_cuda(const std::vector<CodesView>& layers, std::int64_t* counts,
+                        cudaStream_t stream);
 
 // NaN has no code: the CPU twin returns whether there was one, the CUDA twin sets *found_nan
 // (device memory, zeroed by the caller) to 1.

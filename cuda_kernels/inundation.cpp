@@ -3,10 +3,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
@@ -47,45 +47,78 @@ std::int64_t crossings_wanted(double rate, std::int64_t n) {
   return std::min(std::max<std::int64_t>(m, 1), n);
 }
 
+// The tensors that a view points into.
+struct CheckedLayer {
+  at::Tensor gradient;
+  GridTensors grid;
+  InundationView view;
+};
+
+CheckedLayer check_layer(InundationLayer layer, const at::Tensor& like, double crossing_rate) {
+  check_float(kOp, "weight", layer.weight);
+  if (layer.weight.device() != like.device())
+    fail(kOp, "weight", describe(layer.weight), "on " + like.device().str() + ", as the others");
+  check_in_place(layer.weight, layer.velocity);
+  check_like(kOp, "gradient", layer.gradient, layer.weight, layer.weight.sizes());
+  CheckedLayer checked{in_order_of(layer.weight.detach(), layer.gradient.detach()),
+                       check_grid(kOp, layer.weight, layer.scale, layer.zero_point),
+                       {}};
+  const std::int64_t n = layer.weight.numel();
+  checked.view = {layer.weight.mutable_data_ptr<float>(),
+                  layer.velocity.mutable_data_ptr<float>(),
+                  checked.gradient.const_data_ptr<float>(),
+                  n,
+                  crossings_wanted(crossing_rate, n),
+                  grid_view(checked.grid, check_codes(kOp, layer.qmin, layer.qmax)),
+                  0};
+  return checked;
+}
+
 }  // namespace
 
-InundationResult inundate_(at::Tensor& weight, at::Tensor& velocity, const at::Tensor& gradient_any,
-                           const at::Tensor& scale, const at::Tensor& zero_point,
-                           const InundationArgs& args) {
-  check_float(kOp, "weight", weight);
-  check_in_place(weight, velocity);
-  check_like(kOp, "gradient", gradient_any, weight, weight.sizes());
-  const CodeRange range = check_codes(kOp, args.qmin, args.qmax);
+InundationResult inundate_(const std::vector<InundationLayer>& layers, const InundationArgs& args,
+                           const at::Tensor& last_k) {
   const InundationStep step = check_settings(args);
-  const GridTensors grid = check_grid(kOp, weight, scale, zero_point);
-  const std::int64_t n = weight.numel();
-  if (n == 0) return {};
-  const std::int64_t m = crossings_wanted(args.crossing_rate, n);
-  const GridView view = grid_view(grid, range);
-  const at::Tensor gradient = in_order_of(weight.detach(), gradient_any.detach());
-  float* w = weight.mutable_data_ptr<float>();
-  float* v = velocity.mutable_data_ptr<float>();
-  const float* g = gradient.const_data_ptr<float>();
-  InundationOutcome outcome{};
-  if (weight.is_cuda()) {
-    const CudaScope cuda(kOp, weight.device());
-    const at::Tensor ratios = at::empty({n}, gradient.options());
-    const at::Tensor state =
-        at::zeros({sizeof(InundationState)}, gradient.options().dtype(at::kByte));
+  if (layers.empty()) fail(kOp, "layers", "empty", "at least one");
+  const at::Tensor& first = layers[0].weight;
+  std::vector<CheckedLayer> checked;
+  std::vector<InundationView> views;
+  std::int64_t total = 0;
+  for (const InundationLayer& layer : layers) {
+    checked.push_back(check_layer(layer, first, args.crossing_rate));
+    checked.back().view.index = std::ssize(checked) - 1;
+    if (layer.weight.numel() > 0) views.push_back(checked.back().view);
+    total += layer.weight.numel();
+  }
+  const auto count = std::ssize(layers);
+  if (last_k.defined()) check_like(kOp, "last_k", last_k, first, {count});
+  const at::Tensor known_k = last_k.defined() ? last_k.contiguous() : last_k;
+  const auto options = first.detach().options();
+  const InundationResult result{at::ones({count}, options),
+                                at::zeros({count}, options.dtype(at::kLong)),
+                                at::zeros({count}, options.dtype(at::kBool))};
+  const InundationOutcome outcome{result.k.mutable_data_ptr<float>(),
+                                  result.crossings.mutable_data_ptr<std::int64_t>(),
+                                  result.skipped.mutable_data_ptr<bool>()};
+  if (first.is_cuda()) {
+    const CudaScope cuda(kOp, first.device());
+    const at::Tensor ratios = at::empty({total}, options);
+    const auto state_bytes = count * static_cast<std::int64_t>(sizeof(InundationState));
+    const at::Tensor states = at::zeros({state_bytes}, options.dtype(at::kByte));
     if constexpr (kHasCuda)
-      inundate_cuda(w, v, g, ratios.mutable_data_ptr<float>(), n, m, view, step,
-                    reinterpret_cast<InundationState*>(state.mutable_data_ptr<std::uint8_t>()),
-                    cuda.stream());
-    const at::Tensor on_host =
-        state.narrow(0, offsetof(InundationState, outcome), sizeof outcome).cpu();
-    std::memcpy(&outcome, on_host.const_data_ptr<std::uint8_t>(), sizeof outcome);
+      inundate_cuda(views, step, ratios.mutable_data_ptr<float>(),
+                    reinterpret_cast<InundationState*>(states.mutable_data_ptr<std::uint8_t>()),
+                    outcome, cuda.stream());
   } else {
-    outcome = inundate_cpu(w, v, g, n, m, view, step);
+    inundate_cpu(views, step, known_k.defined() ? known_k.const_data_ptr<float>() : nullptr,
+                 outcome);
   }
   // Autograd must notice when it still holds the old values.
-  weight.unsafeGetTensorImpl()->bump_version();
-  velocity.unsafeGetTensorImpl()->bump_version();
-  return {outcome.k, outcome.crossings, outcome.skipped != 0};
+  for (const InundationLayer& layer : layers) {
+    layer.weight.unsafeGetTensorImpl()->bump_version();
+    layer.velocity.unsafeGetTensorImpl()->bump_version();
+  }
+  return result;
 }
 
 at::Tensor crossing_ratios(const at::Tensor& weight_any, const at::Tensor& step_any,

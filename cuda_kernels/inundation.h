@@ -17,30 +17,41 @@
 // also where D is below the resolution of w. For that the m-th smallest is taken of ratios whose d
 // is longer by 3 units in the last place of the threshold, and k is 1 + 2^-20 times it.
 //
-// Where D is not finite for any weight, nothing is applied and `skipped` is set.
+// Where D is not finite for any weight of a layer, nothing is applied to it and `skipped` is set.
+//
+// All layers of a network are taken at once: on a GPU by a number of launches that does not grow
+// with them (up to a few dozen), and without waiting for it.
 #pragma once
 #include <ATen/core/Tensor.h>
+
+#include <vector>
 
 namespace zsq::cuda_kernels {
 
 struct InundationArgs {
   double lr = 1e-4, momentum = 0.9;
-  double crossing_rate = 1e-3;  // T, share of the layer's weights
+  double crossing_rate = 1e-3;  // T, share of a layer's weights
   double k_max = 1e4, c_max = 1;
+};
+
+// weight, velocity [C, ...] f32, both dense and in one memory format, are changed in place;
+// gradient of the same shape; scale, zero_point [C] or [].
+struct InundationLayer {
+  at::Tensor weight, velocity, gradient, scale, zero_point;
   std::int64_t qmin = 0, qmax = 0;
 };
 
+// One entry per layer, on the device of the layers.
 struct InundationResult {
-  double k = 1;
-  std::int64_t crossings = 0;  // weights whose code (grid fixed) changed
-  bool skipped = false;
+  at::Tensor k;          // f32, 1 where skipped
+  at::Tensor crossings;  // i64: weights whose code (grid fixed) changed
+  at::Tensor skipped;    // bool
 };
 
-// In place on weight and velocity [C, ...] f32, both dense and in one memory format; gradient of
-// the same shape; scale, zero_point [C] or [].
-InundationResult inundate_(at::Tensor& weight, at::Tensor& velocity, const at::Tensor& gradient,
-                           const at::Tensor& scale, const at::Tensor& zero_point,
-                           const InundationArgs& args);
+// At least one layer, all on one device. `last_k`, the k of a step before this one or undefined,
+// lets the CPU twin look at fewer ratios; it changes no result.
+InundationResult inundate_(const std::vector<InundationLayer>& layers, const InundationArgs& args,
+                           const at::Tensor& last_k = {});
 
 // The ratios r, never NaN: f32, shape and memory format of weight, for step D = `step`.
 at::Tensor crossing_ratios(const at::Tensor& weight, const at::Tensor& step,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
-#include <bit>
+// Two passes over the weights: the ratios, of which the m-th smallest gives k, and the update. Most
+// weights are far from being among the m, and most keep their code; both show without a division,
+// from w times 1 / scale. What is too close to tell from that is worked out by inundation_math.h,
+// so results are those of the divisions.
+#include <algorithm>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "cuda_kernels/cpu_loops.h"
@@ -18,115 +21,215 @@ ZSQ_VECTORIZED void ratio_run(const float* __restrict weight, const float* __res
     ratios[i] = crossing_ratio(weight[i], step[i], scale, zero_point, range, 0.0f);
 }
 
-// One layer's grid and tensors.
-struct Layer {
-  const float *weight, *velocity, *gradient;
-  std::int64_t n;
-  const GridView& grid;
-  InundationStep args;
+// The grid of a run. `inverse` is 1 / scale, NaN where that is no normal float: then nothing is
+// certain and all is worked out.
+struct RunGrid {
+  float scale, zero_point, inverse, spare;
+  CodeRange range;
 };
 
-constexpr std::int64_t kBlock = 256;
+// Of w times 1 / scale, relative to its size and to the codes': covers the roundings of product,
+// inverse, threshold and ratio, under 2^-20 together.
+constexpr float kMargin = 1.0f / (1 << 19);
 
-// The ratios of the coming step, n <= kBlock of them, and their smallest; whether every step is
+RunGrid run_grid(const GridView& grid, std::int64_t channel) {
+  const float scale = grid.scale[channel], zero_point = grid.zero_point[channel];
+  const float inverse = 1 / scale;
+  const bool normal = std::fabs(inverse) >= kSmallestNormal && is_finite(inverse);
+  return {scale, zero_point, normal ? inverse : kNan, kMargin * (1 + std::fabs(zero_point)),
+          grid.range};
+}
+
+// The code of w, and by how much w / scale may be off; certain where w is not that close to a tie.
+struct QuickCode {
+  float ratio, code, margin;
+  bool certain;
+};
+ZSQ_HOST_DEVICE QuickCode quick_code(float w, const RunGrid& grid) {
+  const float ratio = w * grid.inverse, nearest = rintf(ratio);
+  const float margin = kMargin * fabsf(ratio) + grid.spare;
+  return {ratio, clamp(nearest + grid.zero_point, grid.range.min, grid.range.max), margin,
+          fabsf(ratio - nearest) < 0.5f - margin};
+}
+
+constexpr std::int64_t kBlock = 64;
+
+// For each block of kBlock whether any ratio may be up to `bound`; false where a step is not
 // finite.
-struct BlockPlan {
-  float smallest;
-  bool finite;
-};
-ZSQ_VECTORIZED BlockPlan plan_block(const float* __restrict weight,
-                                    const float* __restrict velocity,
-                                    const float* __restrict gradient, float* __restrict ratios,
-                                    std::int64_t n, float scale, float zero_point, CodeRange range,
-                                    InundationStep args) {
+ZSQ_VECTORIZED bool find_blocks(const float* __restrict weight, const float* __restrict velocity,
+                                const float* __restrict gradient, std::int32_t* __restrict found,
+                                std::int64_t n, RunGrid grid, InundationStep args, float bound) {
+  const float reach = bound * grid.inverse;
   std::int32_t bad = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t end = begin + kBlock < n ? begin + kBlock : n;
+    std::int32_t any = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float v = next_velocity(velocity[i], gradient[i], args.momentum);
+      const float step = nesterov_step(v, gradient[i], args);
+      bad |= !is_finite(step);
+      const QuickCode quick = quick_code(weight[i], grid);
+      const float gap = quick.ratio + grid.zero_point - quick.code;
+      const float steps = (step > 0 ? gap : -gap) + 0.5f;  // of the grid, to the threshold
+      any |= !(quick.certain & (steps > fabsf(step) * reach + quick.margin));
+    }
+    found[begin / kBlock] = any;
+  }
+  return bad == 0;
+}
+
+// The ratios of the coming step.
+ZSQ_VECTORIZED void plan_run(const float* __restrict weight, const float* __restrict velocity,
+                             const float* __restrict gradient, float* __restrict ratios,
+                             std::int64_t n, RunGrid grid, InundationStep args) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float v = next_velocity(velocity[i], gradient[i], args.momentum);
     const float step = nesterov_step(v, gradient[i], args);
-    bad |= !is_finite(step);
-    ratios[i] = crossing_ratio(weight[i], step, scale, zero_point, range, kPastThreshold);
+    ratios[i] =
+        crossing_ratio(weight[i], step, grid.scale, grid.zero_point, grid.range, kPastThreshold);
   }
-  // Bits of a float >= 0 order like its value, and integers have a minimum that vectorises.
-  std::int32_t smallest = std::bit_cast<std::int32_t>(kInfinity);
-  for (std::int64_t i = 0; i < n; ++i)
-    smallest = std::min(smallest, std::bit_cast<std::int32_t>(ratios[i]));
-  return {std::bit_cast<float>(smallest), bad == 0};
 }
 
-// f(ratios, count, smallest) for blocks of elements [begin, end) of one channel; false where a step
-// is not finite.
-template <class F>
-bool for_each_block(const Layer& layer, std::int64_t c, std::int64_t begin, std::int64_t end,
-                    const F& f) {
-  float ratios[kBlock];
-  for (std::int64_t i = begin; i < end; i += kBlock) {
-    const std::int64_t count = std::min(kBlock, end - i);
-    const BlockPlan plan =
-        plan_block(layer.weight + i, layer.velocity + i, layer.gradient + i, ratios, count,
-                   layer.grid.scale[c], layer.grid.zero_point[c], layer.grid.range, layer.args);
-    if (!plan.finite) return false;
-    f(ratios, count, plan.smallest);
-  }
-  return true;
-}
-
+// Moves n <= kRun weights and gives the number of codes that changed.
+constexpr std::int64_t kRun = 1024;
 ZSQ_VECTORIZED std::int64_t update_run(float* __restrict weight, float* __restrict velocity,
                                        const float* __restrict gradient, std::int64_t n,
-                                       float scale, float zero_point, CodeRange range,
-                                       InundationStep args, float k) {
-  const float limit = args.c_max * scale;
-  std::int32_t crossings = 0;
+                                       RunGrid grid, InundationStep args, float k) {
+  const float limit = args.c_max * grid.scale;
+  float before[kRun];
+  std::int32_t crossings = 0, unsure = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float before = weight[i];
-    velocity[i] = next_velocity(velocity[i], gradient[i], args.momentum);
-    weight[i] = inundated_weight(before, nesterov_step(velocity[i], gradient[i], args), k, limit);
-    crossings +=
-        code_of(before, scale, zero_point, range) != code_of(weight[i], scale, zero_point, range);
+    const float w = weight[i], v = next_velocity(velocity[i], gradient[i], args.momentum);
+    const float moved = inundated_weight(w, nesterov_step(v, gradient[i], args), k, limit);
+    before[i] = w;
+    velocity[i] = v;
+    weight[i] = moved;
+    const QuickCode from = quick_code(w, grid), to = quick_code(moved, grid);
+    crossings += from.code != to.code;
+    unsure |= !(from.certain & to.certain);
   }
+  if (!unsure) return crossings;
+  crossings = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    crossings += code_of(before[i], grid.scale, grid.zero_point, grid.range) !=
+                 code_of(weight[i], grid.scale, grid.zero_point, grid.range);
   return crossings;
 }
 
-// A ratio that a little more than m of n are expected to stay below, from every 64th block of the
-// layer. The m-th smallest is exact all the same: where too few are found, all are looked at.
-float likely_bound(const Layer& layer, std::int64_t m) {
-  constexpr std::int64_t kStride = 64, kSpare = 8;
-  std::vector<float> sample;
-  for (std::int64_t begin = 0; begin < layer.n; begin += kStride * kBlock) {
-    const std::int64_t c = begin / layer.grid.inner % layer.grid.channels;
-    const std::int64_t end =
-        std::min({begin + kBlock, layer.n, (begin / layer.grid.inner + 1) * layer.grid.inner});
-    for_each_block(layer, c, begin, end, [&](const float* ratios, std::int64_t count, float) {
-      sample.insert(sample.end(), ratios, ratios + count);
-    });
+// At least the m smallest of the ratios up to `bound` that were added, or all where those are
+// fewer.
+class Smallest {
+ public:
+  Smallest(std::int64_t m, float bound) : m_(m), bound_(bound) {}
+
+  float bound() const { return bound_; }
+  const std::vector<float>& found() const { return found_; }
+  void add(const float* ratios, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i)
+      if (ratios[i] <= bound_) found_.push_back(ratios[i]);
+    if (std::ssize(found_) < 2 * m_ + kBlock) return;
+    bound_ = mth();
+    found_.resize(static_cast<std::size_t>(m_));
   }
-  const double share = 1.5 * static_cast<double>(m) / static_cast<double>(layer.n);
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(sample.size())) + kSpare;
-  if (rank >= sample.size()) return kInfinity;
-  std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(rank),
-                   sample.end());
-  return sample[rank];
+  // The m-th smallest; infinite where there are not so many.
+  float mth() {
+    if (std::ssize(found_) < m_) return kInfinity;
+    std::nth_element(found_.begin(), found_.begin() + (m_ - 1), found_.end());
+    return found_[static_cast<std::size_t>(m_ - 1)];
+  }
+
+ private:
+  std::int64_t m_;
+  float bound_;
+  std::vector<float> found_;
+};
+
+// What is known of a layer's ratios, by all threads.
+struct Search {
+  const InundationView* layer;
+  float bound;  // of the ratios that are looked for
+  Smallest smallest{layer->m, bound};
+  bool finite = true;
+};
+
+// The ratios of elements [begin, end) that are small enough to matter; false where a step is not
+// finite.
+bool search_share(const InundationView& layer, std::int64_t begin, std::int64_t end,
+                  InundationStep args, Smallest& smallest) {
+  bool finite = true;
+  split_into_runs(begin, end, layer.grid.channels, layer.grid.inner,
+                  [&](std::int64_t c, std::int64_t first, std::int64_t stop) {
+                    const RunGrid grid = run_grid(layer.grid, c);
+                    for (std::int64_t i = first; i < stop && finite; i += kRun) {
+                      const std::int64_t n = std::min(kRun, stop - i);
+                      std::int32_t found[kRun / kBlock];
+                      finite = find_blocks(layer.weight + i, layer.velocity + i, layer.gradient + i,
+                                           found, n, grid, args, smallest.bound());
+                      for (std::int64_t block = 0; block < n; block += kBlock) {
+                        if (!found[block / kBlock]) continue;
+                        float ratios[kBlock];
+                        const std::int64_t count = std::min(kBlock, n - block), at = i + block;
+                        plan_run(layer.weight + at, layer.velocity + at, layer.gradient + at,
+                                 ratios, count, grid, args);
+                        smallest.add(ratios, count);
+                      }
+                    }
+                  });
+  return finite;
 }
 
-// The ratios up to `bound`, in no order; nothing where a step is not finite.
-std::optional<std::vector<float>> ratios_up_to(const Layer& layer, float bound) {
-  std::vector<float> found;
+// k of each layer, 1 where a step is not finite. Ratios above k_max make no difference.
+void search(std::vector<Search>& all, InundationStep args) {
+  std::vector<Search*> pending;
+  for (Search& one : all) pending.push_back(&one);
+  while (!pending.empty()) {
+    std::mutex mutex;
+    std::vector<std::int64_t> sizes;
+    for (const Search* one : pending) sizes.push_back(one->layer->n);
+    share_layers(sizes, kGrain, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+      Search& one = *pending[i];
+      Smallest own(one.layer->m, one.bound);
+      const bool finite = search_share(*one.layer, begin, end, args, own);
+      const std::lock_guard lock(mutex);
+      one.smallest.add(own.found().data(), std::ssize(own.found()));
+      one.finite = one.finite && finite;
+    });
+    // Where last_k was too low a guess, everything is looked at.
+    std::erase_if(pending, [&](Search* one) {
+      return !one->finite || one->bound >= args.k_max || one->smallest.mth() < kInfinity;
+    });
+    for (Search* one : pending) *one = {one->layer, args.k_max};
+  }
+}
+
+void inundate_group(std::span<const InundationView> layers, InundationStep args,
+                    const float* last_k, InundationOutcome outcome) {
+  std::vector<Search> searches;
+  for (const InundationView& layer : layers) {
+    constexpr float kRoom = 2;  // for k to grow since the last step
+    const float guess = last_k ? kRoom * last_k[layer.index] : args.k_max;
+    searches.push_back({&layer, guess < args.k_max ? guess : args.k_max});
+  }
+  search(searches, args);
+  for (Search& one : searches) {
+    if (one.finite) outcome.k[one.layer->index] = inundation_factor(one.smallest.mth(), args.k_max);
+    outcome.skipped[one.layer->index] = !one.finite;
+  }
   std::mutex mutex;
-  std::atomic<bool> finite{true};
-  for_each_run(layer.n, layer.grid.channels, layer.grid.inner,
-               [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-                 std::vector<float> own;
-                 const auto take = [&](const float* ratios, std::int64_t count, float smallest) {
-                   if (smallest > bound) return;
-                   for (std::int64_t i = 0; i < count; ++i)
-                     if (ratios[i] <= bound) own.push_back(ratios[i]);
-                 };
-                 if (!for_each_block(layer, c, begin, end, take)) finite = false;
-                 if (own.empty()) return;
-                 const std::lock_guard lock(mutex);
-                 found.insert(found.end(), own.begin(), own.end());
-               });
-  if (!finite) return std::nullopt;
-  return found;
+  for_each_share(layers, [&](const InundationView& layer, std::int64_t first, std::int64_t last) {
+    if (outcome.skipped[layer.index]) return;
+    std::int64_t crossings = 0;
+    split_into_runs(first, last, layer.grid.channels, layer.grid.inner,
+                    [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
+                      const RunGrid grid = run_grid(layer.grid, c);
+                      for (std::int64_t i = begin; i < end; i += kRun)
+                        crossings +=
+                            update_run(layer.weight + i, layer.velocity + i, layer.gradient + i,
+                                       std::min(kRun, end - i), grid, args, outcome.k[layer.index]);
+                    });
+    const std::lock_guard lock(mutex);
+    outcome.crossings[layer.index] += crossings;
+  });
 }
 
 }  // namespace
@@ -139,21 +242,19 @@ void crossing_ratios_cpu(const float* weight, const float* step, float* ratios, 
   });
 }
 
-InundationOutcome inundate_cpu(float* weight, float* velocity, const float* gradient,
-                               std::int64_t n, std::int64_t m, const GridView& grid,
-                               InundationStep args) {
-  const Layer layer{weight, velocity, gradient, n, grid, args};
-  auto ratios = ratios_up_to(layer, likely_bound(layer, m));
-  if (ratios && std::ssize(*ratios) < m) ratios = ratios_up_to(layer, kInfinity);
-  if (!ratios) return {1.0f, 1, 0};
-  std::nth_element(ratios->begin(), ratios->begin() + (m - 1), ratios->end());
-  const float k = inundation_factor((*ratios)[static_cast<std::size_t>(m - 1)], args.k_max);
-  std::atomic<std::int64_t> crossings{0};
-  for_each_run(n, grid.channels, grid.inner, [&](std::int64_t c, std::int64_t i, std::int64_t end) {
-    crossings += update_run(weight + i, velocity + i, gradient + i, end - i, grid.scale[c],
-                            grid.zero_point[c], grid.range, args, k);
-  });
-  return {k, 0, crossings};
+void inundate_cpu(const std::vector<InundationView>& all, InundationStep args, const float* last_k,
+                  InundationOutcome outcome) {
+  // Layers share both passes as long as the second finds in the cache what the first has read.
+  constexpr std::int64_t kTogether = 1 << 19;
+  std::span<const InundationView> layers(all);
+  while (!layers.empty()) {
+    std::size_t count = 1;
+    std::int64_t weights = layers[0].n;
+    while (count < layers.size() && weights + layers[count].n <= kTogether)
+      weights += layers[count++].n;
+    inundate_group(layers.first(count), args, last_k, outcome);
+    layers = layers.subspan(count);
+  }
 }
 
 }  // namespace zsq::cuda_kernels

@@ -2,15 +2,22 @@
 #include "cuda_kernels/scale_gradient.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "cuda_kernels/channel_sums_cuda.h"
-#include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
+#include "cuda_kernels/scale_gradient_twins.h"
 
 namespace zsq::cuda_kernels {
 
-at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const ScaleGradientView& view,
-                          at::IntArrayRef shape) {
+at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
+                          CodeRange range) {
+  if (x.numel() == 0) return at::zeros(grid.scale.sizes(), grid.scale.options());
+  // A tensor with one grid is cut into blocks, so that its sum is in parallel.
+  const bool per_channel = grid.scale.numel() > 1;
+  const ScaleGradientView view{per_channel ? grid.layout : ChannelLayout{x.numel(), 1, 1},
+                               grid.scale.const_data_ptr<float>(),
+                               grid.zero_point.const_data_ptr<float>(), per_channel, range};
   const std::int64_t channels = view.layout.channels;
   const at::Tensor sums = at::empty({channels}, x.options().dtype(at::kDouble));
   double* out = sums.mutable_data_ptr<double>();
@@ -26,7 +33,7 @@ at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const Scale
       scale_gradient_cpu(in, dy_data, out, view);
     }
   });
-  return (view.per_channel ? sums : sums.sum()).to(at::kFloat).reshape(shape);
+  return (view.per_channel ? sums : sums.sum()).to(at::kFloat).reshape(grid.scale.sizes());
 }
 
 }  // namespace zsq::cuda_kernels

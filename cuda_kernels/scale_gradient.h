@@ -8,12 +8,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "cuda_kernels/scale_gradient_twins.h"
+#include "cuda_kernels/checks.h"
 
 namespace zsq::cuda_kernels {
 
-// x, dy f32 or bf16 in one memory order, seen through view.layout; shape [] or [C], as the scale.
-at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const ScaleGradientView& view,
-                          at::IntArrayRef shape);
+// x, dy f32 or bf16 in one memory order; the result has the scale's shape.
+at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
+                          CodeRange range);
 
 }  // namespace zsq::cuda_kernels

@@ -38,9 +38,7 @@ Grid grid_from_range(const at::Tensor& lo_any, const at::Tensor& hi_any, std::in
   check_float(op, "lo", lo_any);
   check_like(op, "hi", hi_any, lo_any, lo_any.sizes());
   const CodeRange range = check_codes(op, qmin, qmax);
-  if (symmetric && (qmin > 0 || qmax <= 0))
-    fail(op, "[qmin, qmax]", "[" + std::to_string(qmin) + ", " + std::to_string(qmax) + "]",
-         "qmin <= 0 < qmax for a symmetric grid");
+  check_symmetric(op, symmetric, qmin, qmax);
   const at::Tensor lo = lo_any.detach().contiguous();
   const at::Tensor hi = hi_any.detach().contiguous();
   Grid grid{at::empty(lo.sizes(), lo.options()), at::empty(lo.sizes(), lo.options())};

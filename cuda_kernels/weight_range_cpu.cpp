@@ -56,4 +56,23 @@ void grid_from_range_cpu(const float* lo, const float* hi, std::int64_t n, CodeR
   }
 }
 
+void row_grids_cpu(const std::vector<RowsView>& layers, float* scale, float* zero_point) {
+  // By elements, so that threads have the same work: a row is of the thread that has its begin.
+  std::vector<std::int64_t> sizes;
+  for (const RowsView& layer : layers) sizes.push_back(layer.rows * layer.columns);
+  share_layers(sizes, kGrain, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    const RowsView& layer = layers[i];
+    const auto row_at = [&](std::int64_t element) {
+      return (element + layer.columns - 1) / layer.columns;
+    };
+    for (std::int64_t row = row_at(begin); row < row_at(end); ++row) {
+      float lo, hi;
+      run_min_max(layer.x + row * layer.columns, layer.columns, &lo, &hi);
+      const ScaleZero grid = grid_of_range(lo, hi, layer.range, layer.symmetric);
+      scale[layer.first + row] = grid.scale;
+      zero_point[layer.first + row] = grid.zero_point;
+    }
+  });
+}
+
 }  // namespace zsq::cuda_kernels

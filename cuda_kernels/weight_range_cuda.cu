@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_kernels/cuda_common.cuh"
+#include "cuda_kernels/layer_table.cuh"
 #include "cuda_kernels/weight_range_twins.h"
 
 namespace zsq::cuda_kernels {
@@ -67,6 +67,51 @@ __global__ void grid_kernel(const float* lo, const float* hi, std::int64_t n, Co
   }
 }
 
+// Of a layer's rows each piece of kPieceColumns is a warp's.
+constexpr std::int64_t kPieceColumns = 4096, kWarps = kThreads / 32;
+__host__ __device__ std::int64_t pieces_per_row(const RowsView& layer) {
+  return (layer.columns + kPieceColumns - 1) / kPieceColumns;
+}
+
+__global__ void row_extremes_kernel(const __grid_constant__ LayerTable<RowsView> table,
+                                    std::uint32_t* lo, std::uint32_t* hi) {
+  const Chunk chunk = own_chunk(table);
+  const RowsView& layer = table.layers[chunk.layer];
+  const std::int64_t pieces = pieces_per_row(layer);
+  const std::int64_t piece = chunk.index * kWarps + threadIdx.x / 32;
+  if (piece >= layer.rows * pieces) return;
+  const std::int64_t row = piece / pieces, begin = piece % pieces * kPieceColumns;
+  const std::int64_t end =
+      begin + kPieceColumns < layer.columns ? begin + kPieceColumns : layer.columns;
+  std::uint32_t own_lo = 0xffffffffu, own_hi = 0;
+  for (std::int64_t i = begin + threadIdx.x % 32; i < end; i += 32) {
+    const float v = layer.x[row * layer.columns + i];
+    own_lo = min(own_lo, v == v ? key_of(v) : kNanBelow);
+    own_hi = max(own_hi, v == v ? key_of(v) : kNanAbove);
+  }
+  for (int half = 16; half > 0; half /= 2) {
+    own_lo = min(own_lo, __shfl_down_sync(0xffffffffu, own_lo, half));
+    own_hi = max(own_hi, __shfl_down_sync(0xffffffffu, own_hi, half));
+  }
+  if (threadIdx.x % 32 != 0) return;
+  atomicMin(lo + layer.first + row, own_lo);
+  atomicMax(hi + layer.first + row, own_hi);
+}
+
+// In place: the keys of a row's extremes become its grid.
+__global__ void row_grids_kernel(const __grid_constant__ LayerTable<RowsView> table,
+                                 std::uint32_t* lo, std::uint32_t* hi) {
+  const Chunk chunk = own_chunk(table);
+  const RowsView& layer = table.layers[chunk.layer];
+  const std::int64_t row = chunk.index * kThreads + threadIdx.x;
+  if (row >= layer.rows) return;
+  std::uint32_t &own_lo = lo[layer.first + row], &own_hi = hi[layer.first + row];
+  const ScaleZero grid =
+      grid_of_range(float_of(own_lo), float_of(own_hi), layer.range, layer.symmetric);
+  own_lo = __float_as_uint(grid.scale);
+  own_hi = __float_as_uint(grid.zero_point);
+}
+
 }  // namespace
 
 void row_min_max_cuda(const float* x, std::int64_t rows, std::int64_t columns, float* lo, float* hi,
@@ -92,6 +137,27 @@ void grid_from_range_cuda(const float* lo, const float* hi, std::int64_t n, Code
   grid_kernel<<<blocks_for(n), kThreads, 0, stream>>>(lo, hi, n, range, symmetric, scale,
                                                       zero_point);
   check_launch("grid_from_range");
+}
+
+void row_grids_cuda(const std::vector<RowsView>& layers, std::int64_t all_rows, float* scale,
+                    float* zero_point, cudaStream_t stream) {
+  constexpr const char* op = "layer_grids";
+  auto* lo = reinterpret_cast<std::uint32_t*>(scale);
+  auto* hi = reinterpret_cast<std::uint32_t*>(zero_point);
+  start_kernel<<<blocks_for(all_rows), kThreads, 0, stream>>>(lo, hi, all_rows);
+  check_launch(op);
+  const auto warps = [](const RowsView& layer) {
+    return (layer.rows * pieces_per_row(layer) + kWarps - 1) / kWarps;
+  };
+  for_each_table(layers, warps, [&](const LayerTable<RowsView>& table, int, unsigned blocks) {
+    row_extremes_kernel<<<blocks, kThreads, 0, stream>>>(table, lo, hi);
+    check_launch(op);
+  });
+  const auto rows = [](const RowsView& layer) { return (layer.rows + kThreads - 1) / kThreads; };
+  for_each_table(layers, rows, [&](const LayerTable<RowsView>& table, int, unsigned blocks) {
+    row_grids_kernel<<<blocks, kThreads, 0, stream>>>(table, lo, hi);
+    check_launch(op);
+  });
 }
 
 }  // namespace zsq::cuda_kernels

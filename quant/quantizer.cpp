@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/ranges.h"
-#include "quant/student.h"
+#include "quant/weight_layers.h"
 
 namespace zsq::quant {
 namespace {
@@ -38,15 +37,12 @@ at::Tensor ActivationQuantizer::forward(const std::vector<at::Tensor>& inputs,
 
 cuda_kernels::Grid WeightQuantizer::grid(const at::Tensor& weight,
                                          const models::ParameterStore& parameters) const {
-  if (every_step_) return weight_grid(weight, spec_, per_channel_, WeightRange::min_max);
-  return {parameters.at(scale_name()), parameters.at(zero_point_name())};
+  return cuda_kernels::layer_grids({weight_layer(*this, weight, parameters)})[0];
 }
 
 at::Tensor WeightQuantizer::forward(const std::vector<at::Tensor>& inputs,
                                     const models::ParameterStore& parameters) const {
-  const auto [scale, zero_point] = grid(inputs[0], parameters);
-  return cuda_kernels::fake_quant(inputs[0], scale, zero_point, spec_.qmin, spec_.qmax,
-                                  spec_.surrogate);
+  return cuda_kernels::fake_quant_layers({weight_layer(*this, inputs[0], parameters)})[0];
 }
 
 std::vector<WeightSite> weight_sites(const Student& student) {

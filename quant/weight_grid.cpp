@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cuda_kernels/cpu_loops.h"
+#include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/quant_math.h"
 #include "quant/ranges.h"
 
@@ -75,14 +76,15 @@ Grid mse_grid(const at::Tensor& rows, const at::Tensor& lo, const at::Tensor& hi
 Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec, bool per_channel,
                  WeightRange rule) {
   const auto rows = weight.detach().reshape({per_channel ? weight.size(0) : 1, -1}).contiguous();
-  auto [lo, hi] = cuda_kernels::channel_min_max(rows);
-  Grid grid;
-  if (rule == WeightRange::min_max) {
-    grid = cuda_kernels::grid_from_range(lo, hi, spec.qmin, spec.qmax, spec.symmetric);
-  } else {
-    grid = mse_grid(rows.cpu(), lo.cpu(), hi.cpu(), spec);
-    grid = {grid.scale.to(weight.device()), grid.zero_point.to(weight.device())};
-  }
+  if (rule == WeightRange::min_max)
+    return cuda_kernels::layer_grids({{.weight = rows,
+                                       .qmin = spec.qmin,
+                                       .qmax = spec.qmax,
+                                       .symmetric = spec.symmetric,
+                                       .per_channel = per_channel}})[0];
+  const auto [lo, hi] = cuda_kernels::channel_min_max(rows);
+  Grid grid = mse_grid(rows.cpu(), lo.cpu(), hi.cpu(), spec);
+  grid = {grid.scale.to(weight.device()), grid.zero_point.to(weight.device())};
   if (!per_channel) grid = {grid.scale.squeeze(0), grid.zero_point.squeeze(0)};
   return grid;
 }

@@ -71,7 +71,8 @@ Batch Step::generator_step(const generator::Draw& draw, double factor) {
 Step::StudentPass Step::student_pass(const Batch& batch) const {
   models::Taps taps{student_feature_nodes_, {}};
   const auto logits =
-      models::execute(student_graph_, student_.parameters, batch.images, &taps, options_.precision);
+      models::execute(student_graph_, quant::with_quantized_weights(student_, weight_sites_),
+                      batch.images, &taps, options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
   auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
                                           static_cast<double>(divisor));
@@ -117,7 +118,8 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
       student_(student),
       generator_(generator),
       options_(options),
-      student_graph_(quant::fuse_activations(student.graph)),
+      student_graph_(quant::take_quantized_weights(quant::fuse_activations(student.graph))),
+      weight_sites_(quant::weight_sites(student)),
       teacher_pass_(teacher.graph, teacher.parameters),
       running_(running_moments(teacher)),
       adam_(trainable(generator.parameters()), generator.options().beta1,

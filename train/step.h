@@ -103,7 +103,8 @@ class Step {
   quant::Student& student_;
   generator::Generator& generator_;
   TrainOptions options_;
-  models::Graph student_graph_;  // fused, for execution
+  models::Graph student_graph_;  // fused, for execution with its weights quantized beforehand
+  std::vector<quant::WeightSite> weight_sites_;
   TeacherPass teacher_pass_;
   // In the teacher's graph, in its pass and in the fused student.
   std::vector<models::NodeId> feature_nodes_, teacher_feature_nodes_, student_feature_nodes_;

@@ -2,6 +2,8 @@
 #include "train/weight_steps.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -9,8 +11,17 @@
 #include "train/published_search.h"
 
 namespace zsq::train {
+namespace {
 
-using cuda_kernels::Grid;
+using cuda_kernels::changed_codes;
+
+std::vector<double> sizes_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<double> sizes;
+  for (const auto& tensor : tensors) sizes.push_back(static_cast<double>(tensor.numel()));
+  return sizes;
+}
+
+}  // namespace
 
 WeightSteps::WeightSteps(const quant::Student& student, const TrainOptions& options)
     : student_(student), options_(options), sites_(quant::weight_sites(student)) {
@@ -18,65 +29,80 @@ WeightSteps::WeightSteps(const quant::Student& student, const TrainOptions& opti
     weights_.push_back(student.parameters.at(site.parameter));
     velocities_.push_back(at::zeros_like(weights_.back().detach()));
   }
-  sums_ = at::zeros({static_cast<std::int64_t>(sites_.size()), 4}, at::kDouble);
-}
-
-at::Tensor WeightSteps::codes(std::size_t layer, const at::Tensor& weight, const Grid& grid) const {
-  const auto& spec = sites_[layer].op->spec();
-  return cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax);
+  const auto layers = std::ssize(sites_);
+  sizes_ = at::tensor(sizes_of(weights_), at::kDouble).to(weights_[0].device());
+  sums_ = at::zeros({layers, 4}, sizes_.options());
 }
 
 void WeightSteps::step(const std::vector<at::Tensor>& gradients, double factor) {
   const at::NoGradGuard no_grad;
-  auto sums = sums_.accessor<double, 2>();
-  for (std::size_t layer = 0; layer < sites_.size(); ++layer) {
-    const auto& op = *sites_[layer].op;
-    const auto& weight = weights_[layer];
-    const auto grid = op.grid(weight, student_.parameters);
-    const auto moved = move(layer, gradients[layer], grid, factor);
-    const auto row = static_cast<std::int64_t>(layer);
-    const auto n = static_cast<double>(weight.numel());
-    sums[row][0] += 1;
-    sums[row][1] += static_cast<double>(moved.crossings) / n;
-    sums[row][3] += moved.k;
-    if (op.range_every_step()) {  // codes that the next forward pass changes without any crossing
-      const auto drifted =
-          codes(layer, weight, op.grid(weight, student_.parameters)).ne(codes(layer, weight, grid));
-      sums[row][2] += static_cast<double>(drifted.sum().item<std::int64_t>()) / n;
-    }
+  auto layers = quant::weight_layers(sites_, student_.parameters);
+  const auto grids = cuda_kernels::layer_grids(layers);
+  bool any_range = false;
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+    layers[layer].grid = grids[layer];
+    any_range = any_range || sites_[layer].op->range_every_step();
   }
+  const bool exact = options_.inundation == Inundation::exact;
+  const auto moved =
+      exact ? inundate(layers, gradients, factor) : plain_step(layers, gradients, factor);
+  const auto add = [&](std::int64_t column, const at::Tensor& values) {
+    sums_.select(1, column).add_(values);
+  };
+  sums_.select(1, 0).add_(1);
+  add(1, moved.crossings.div(sizes_));
+  if (any_range)  // codes that the next forward pass changes without any crossing
+    add(2, changed_codes(layers, quant::weight_layers(sites_, student_.parameters)).div(sizes_));
+  add(3, moved.k);
 }
 
-WeightSteps::Moved WeightSteps::move(std::size_t layer, const at::Tensor& gradient,
-                                     const Grid& grid, double factor) {
-  auto &weight = weights_[layer], &velocity = velocities_[layer];
-  const auto& spec = sites_[layer].op->spec();
-  const double lr = options_.lr * factor, target = options_.crossing_rate * factor;
-  if (options_.inundation == Inundation::exact) {
-    const auto result = cuda_kernels::inundate_(
-        weight, velocity, gradient, grid.scale, grid.zero_point,
-        {lr, options_.momentum, target, options_.k_max, options_.c_max, spec.qmin, spec.qmax});
-    return {result.k, result.crossings};
+WeightSteps::Moved WeightSteps::inundate(const Layers& layers,
+                                         const std::vector<at::Tensor>& gradients, double factor) {
+  std::vector<cuda_kernels::InundationLayer> moving;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    moving.push_back({weights_[i], velocities_[i], gradients[i], layers[i].grid.scale,
+                      layers[i].grid.zero_point, layers[i].qmin, layers[i].qmax});
+  const auto result =
+      cuda_kernels::inundate_(moving,
+                              {options_.lr * factor, options_.momentum,
+                               options_.crossing_rate * factor, options_.k_max, options_.c_max},
+                              last_k_);
+  last_k_ = result.k;
+  return {result.k, result.crossings};
+}
+
+WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
+                                           const std::vector<at::Tensor>& gradients,
+                                           double factor) {
+  auto before = layers;
+  auto k = at::ones_like(sizes_);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    before[i].weight = weights_[i].clone();
+    velocities_[i].mul_(options_.momentum).add_(gradients[i]);
+    const auto step =
+        gradients[i].add(velocities_[i], options_.momentum).mul_(options_.lr * factor);
+    double scaled = 1;
+    if (options_.inundation == Inundation::published) {
+      scaled = published_k(i, step, options_.crossing_rate * factor);
+      k.select(0, static_cast<std::int64_t>(i)).fill_(scaled);
+    }
+    weights_[i].sub_(step, scaled);
   }
-  velocity.mul_(options_.momentum).add_(gradient);
-  const auto step = gradient.add(velocity, options_.momentum).mul_(lr);
-  const auto before = codes(layer, weight, grid);
-  const double k =
-      options_.inundation == Inundation::published ? published_k(layer, step, target) : 1;
-  weight.sub_(step, k);
-  return {k, codes(layer, weight, grid).ne(before).sum().item<std::int64_t>()};
+  return {k, changed_codes(before, layers)};
 }
 
 // Codes are taken with the ranges that the moved weights would have, as the published code does.
 double WeightSteps::published_k(std::size_t layer, const at::Tensor& step, double target) const {
   const auto& weight = weights_[layer];
-  const auto codes_at = [&](double k) {
-    const auto moved = weight.sub(step, k);
-    return codes(layer, moved, sites_[layer].op->grid(moved, student_.parameters));
+  const auto moved = [&](double k) {
+    return Layers{quant::weight_layer(*sites_[layer].op, weight.sub(step, k), student_.parameters)};
   };
-  const auto before = codes_at(0);
+  const auto size = static_cast<double>(weight.numel());
+  const auto before = moved(0);
   return published_factor(
-      [&](double k) { return codes_at(k).ne(before).to(at::kDouble).mean().item<double>(); },
+      [&](double k) {
+        return static_cast<double>(changed_codes(before, moved(k)).item<std::int64_t>()) / size;
+      },
       target);
 }
 
@@ -91,7 +117,8 @@ NamedTensors WeightSteps::state() const {
 
 std::vector<LayerReport> WeightSteps::report() const {
   std::vector<LayerReport> layers;
-  const auto sums = sums_.accessor<double, 2>();
+  const auto on_host = sums_.cpu();
+  const auto sums = on_host.accessor<double, 2>();
   for (std::size_t layer = 0; layer < sites_.size(); ++layer) {
     const auto row = static_cast<std::int64_t>(layer);
     LayerReport report;

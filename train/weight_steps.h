@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves the quantized weights of a student: SGD-Nesterov with gradient inundation per layer
-// (arXiv 2203.17008, section 4). A layer's grid is held fixed within a step.
+// (arXiv 2203.17008, section 4). A layer's grid is held fixed within a step. All layers move at
+// once, and what is reported of them stays on their device: only the published search reads back.
 #pragma once
-#include "quant/student.h"
+#include "quant/weight_layers.h"
 #include "train/optimizers.h"
 #include "train/trainer.h"
 
@@ -21,21 +22,21 @@ class WeightSteps {
   std::vector<LayerReport> report() const;
 
  private:
+  using Layers = std::vector<cuda_kernels::QuantLayer>;
   struct Moved {
-    double k = 1;
-    std::int64_t crossings = 0;
+    at::Tensor k, crossings;  // [layers]; weights whose code (grid fixed) changed
   };
-  Moved move(std::size_t layer, const at::Tensor& gradient, const cuda_kernels::Grid& grid,
-             double factor);
+  Moved inundate(const Layers& layers, const std::vector<at::Tensor>& gradients, double factor);
+  Moved plain_step(const Layers& layers, const std::vector<at::Tensor>& gradients, double factor);
   double published_k(std::size_t layer, const at::Tensor& step, double target) const;
-  at::Tensor codes(std::size_t layer, const at::Tensor& weight,
-                   const cuda_kernels::Grid& grid) const;
 
   const quant::Student& student_;
   TrainOptions options_;
   std::vector<quant::WeightSite> sites_;
   std::vector<at::Tensor> weights_, velocities_;
-  at::Tensor sums_;  // f64 [layers, 4] on the host: steps, crossings, drift, k
+  at::Tensor sizes_;   // f64 [layers]: weights of each
+  at::Tensor sums_;    // f64 [layers, 4]: steps, crossings, drift, k
+  at::Tensor last_k_;  // f32 [layers], of the last inundation; undefined before
 };
 
 }  // namespace zsq::train

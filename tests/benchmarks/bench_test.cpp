@@ -115,8 +115,9 @@ TEST_F(Bench, EveryKernelOnBothSizes) {
       {"channel_moments forward", 4},    {"channel_moments backward", 4},
       {"fake_quant forward", 6},         {"fake_quant backward", 10},
       {"kl_divergence forward", 2},      {"kl_divergence backward", 2},
-      {"weight_range forward", 2},       {"inundation step", 2},
-      {"sgd_nesterov step", 4}};
+      {"fake_quant_layers forward", 4},  {"fake_quant_layers backward", 4},
+      {"weight_range forward", 2},       {"inundation step", 4},
+      {"sgd_nesterov step", 8}};
   EXPECT_EQ(times, expected);
 }
 

@@ -7,9 +7,11 @@
 #include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/channel_moments.h"
 #include "cuda_kernels/device.h"
+#include "cuda_kernels/device_graph.h"
 #include "cuda_kernels/fake_quant.h"
 #include "cuda_kernels/inundation.h"
 #include "cuda_kernels/kl_divergence.h"
+#include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/weight_range.h"
 #include "tests/cuda_kernels/helpers.h"
 
@@ -223,30 +225,126 @@ TEST_F(Twins, KlDivergence) {
   }
 }
 
+// Layers of every size, more than one table of them holds.
+std::vector<std::vector<std::int64_t>> layer_shapes() {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (std::int64_t i = 0; i < 60; ++i)
+    shapes.push_back({1 + i % 7, 1 + i % 5, 1 + i % 4, 1 + i % 4});
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1, 1}, {6, 4, 3, 3}, {512, 512, 3, 3}, {1000, 512}})
+    shapes.push_back(shape);
+  return shapes;
+}
+
+TEST_F(Twins, CrossingRatios) {
+  const at::Tensor w = random({64, 90}, 0.1), g = random({64, 90}, 1e-4);
+  const auto op = [](const auto& t) { return crossing_ratios(t[0], t[1], t[2], t[3], -8, 7); };
+  const auto [lo, hi] = channel_min_max(w);
+  const Grid grid = grid_from_range(lo, hi, -8, 7, false);
+  expect_same_bits(op, {w, g, grid.scale, grid.zero_point});
+}
+
 TEST_F(Twins, Inundation) {
-  for (const auto& shape :
-       std::vector<std::vector<std::int64_t>>{{1, 1}, {6, 4, 3, 3}, {512, 512, 3, 3}}) {
-    for (const double rate : {1e-4, 0.02, 1.0}) {
-      const at::Tensor w = random(shape, 0.1), v = random(shape, 1e-4), g = random(shape, 1e-4);
-      const auto [lo, hi] = channel_min_max(w);
-      const Grid grid = grid_from_range(lo, hi, -8, 7, false);
-      const InundationArgs args{.crossing_rate = rate, .qmin = -8, .qmax = 7};
-      at::Tensor w_gpu = w.to(at::kCUDA), v_gpu = v.to(at::kCUDA), w_cpu = w.clone(),
-                 v_cpu = v.clone();
-      const at::Tensor scale = grid.scale.to(at::kCUDA), zero = grid.zero_point.to(at::kCUDA);
-      EXPECT_TRUE(same_bits(crossing_ratios(w, g, grid.scale, grid.zero_point, -8, 7),
-                            crossing_ratios(w_gpu, g.to(at::kCUDA), scale, zero, -8, 7).cpu()));
-      const InundationResult here = inundate_(w_cpu, v_cpu, g, grid.scale, grid.zero_point, args);
-      const InundationResult there = inundate_(w_gpu, v_gpu, g.to(at::kCUDA), scale, zero, args);
-      EXPECT_EQ(here.k, there.k);
-      EXPECT_EQ(here.crossings, there.crossings);
-      EXPECT_TRUE(same_bits(w_cpu, w_gpu.cpu()));
-      EXPECT_TRUE(same_bits(v_cpu, v_gpu.cpu()));
-      const at::Tensor bad = at::full(shape, kNan, at::kCUDA);
-      EXPECT_TRUE(inundate_(w_gpu, v_gpu, bad, scale, zero, args).skipped);
-      EXPECT_TRUE(same_bits(w_cpu, w_gpu.cpu()));
-      EXPECT_TRUE(same_bits(v_cpu, v_gpu.cpu()));
+  for (const double rate : {1e-4, 0.02, 1.0}) {
+    std::vector<InundationLayer> here, there;
+    for (const auto& shape : layer_shapes()) {
+      const at::Tensor w = random(shape, 0.1), v = random(shape, 1e-4);
+      const Grid grid = layer_grids({{.weight = w, .qmin = -8, .qmax = 7}})[0];
+      here.push_back({w, v, random(shape, 1e-4), grid.scale, grid.zero_point, -8, 7});
     }
+    here[61].gradient.view({-1})[3] = kNan;
+    for (const auto& l : here)
+      there.push_back({l.weight.to(at::kCUDA), l.velocity.to(at::kCUDA), l.gradient.to(at::kCUDA),
+                       l.scale.to(at::kCUDA), l.zero_point.to(at::kCUDA), -8, 7});
+    const InundationArgs args{.crossing_rate = rate};
+    const InundationResult a = inundate_(here, args), b = inundate_(there, args);
+    EXPECT_TRUE(same_bits(a.k, b.k.cpu()));
+    EXPECT_TRUE(at::equal(a.crossings, b.crossings.cpu()));
+    EXPECT_TRUE(at::equal(a.skipped, b.skipped.cpu()));
+    EXPECT_TRUE(a.skipped[61].item<bool>());
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      EXPECT_TRUE(same_bits(here[i].weight, there[i].weight.cpu())) << i;
+      EXPECT_TRUE(same_bits(here[i].velocity, there[i].velocity.cpu())) << i;
+    }
+  }
+}
+
+TEST_F(Twins, FakeQuantLayers) {
+  for (const bool per_channel : {true, false}) {
+    std::vector<QuantLayer> here, there;
+    for (const auto& shape : layer_shapes()) {
+      QuantLayer layer{.weight = leaf(random(shape)),
+                       .qmin = -4,
+                       .qmax = 3,
+                       .symmetric = here.size() % 3 == 0,
+                       .per_channel = per_channel};
+      if (here.size() % 2) layer.grid = {leaf(at::full({}, 0.3f)), at::full({}, 1.0f)};
+      here.push_back(layer);
+      layer.weight = on_gpu(layer.weight);
+      if (here.size() % 2 == 0)
+        layer.grid = {on_gpu(layer.grid.scale), layer.grid.zero_point.to(at::kCUDA)};
+      there.push_back(layer);
+    }
+    const auto a = layer_grids(here), b = layer_grids(there);
+    const auto y = fake_quant_layers(here), y_gpu = fake_quant_layers(there);
+    at::Tensor sum = at::zeros({}), sum_gpu = at::zeros({}, at::kCUDA);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      EXPECT_TRUE(same_bits(a[i].scale, b[i].scale.cpu())) << i;
+      EXPECT_TRUE(same_bits(a[i].zero_point, b[i].zero_point.cpu())) << i;
+      EXPECT_TRUE(same_bits(y[i], y_gpu[i].cpu())) << i;
+      const at::Tensor dy = random(y[i].sizes());
+      sum = sum + (dy * y[i]).sum();
+      sum_gpu = sum_gpu + (dy.to(at::kCUDA) * y_gpu[i]).sum();
+    }
+    sum.backward();
+    sum_gpu.backward();
+    auto moved = here, moved_gpu = there;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      EXPECT_TRUE(same_bits(here[i].weight.grad(), there[i].weight.grad().cpu())) << i;
+      EXPECT_TRUE(i % 2 == 0 || at::allclose(here[i].grid.scale.grad(),
+                                             there[i].grid.scale.grad().cpu(), 1e-5, 1e-5));
+      moved[i].weight = here[i].weight * 1.1;
+      moved_gpu[i].weight = moved[i].weight.to(at::kCUDA);
+    }
+    EXPECT_TRUE(at::equal(changed_codes(here, moved), changed_codes(there, moved_gpu).cpu()));
+  }
+}
+
+// Nothing is read back, and the layers reach a recording by value.
+TEST_F(Twins, LayersCanBeRecorded) {
+  const auto options = at::TensorOptions(at::kCUDA).dtype(at::kFloat);
+  std::vector<QuantLayer> layers;
+  std::vector<InundationLayer> moving;
+  for (const auto& shape : layer_shapes()) {
+    const at::Tensor w = random(shape, 0.1).to(at::kCUDA);
+    layers.push_back({.weight = w, .qmin = -8, .qmax = 7});
+  }
+  const auto grids = layer_grids(layers);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    moving.push_back({layers[i].weight, at::zeros_like(layers[i].weight),
+                      at::randn(layers[i].weight.sizes(), options), grids[i].scale,
+                      grids[i].zero_point, -8, 7});
+  auto plain = moving;
+  for (auto& layer : plain) {
+    layer.weight = layer.weight.clone();
+    layer.velocity = layer.velocity.clone();
+  }
+  const auto graph = make_device_graph(options.device());
+  InundationResult result;
+  const auto body = [&] {
+    result = inundate_(moving, {});
+    changed_codes(layers, layers);
+    fake_quant_layers(layers);
+  };
+  graph->warm_up(body);
+  inundate_(plain, {});
+  graph->record(body);
+  for (int replay = 0; replay < 2; ++replay) {
+    graph->replay();
+    const InundationResult expected = inundate_(plain, {});
+    EXPECT_TRUE(same_bits(result.k.cpu(), expected.k.cpu()));
+    EXPECT_TRUE(at::equal(result.crossings, expected.crossings));
+    EXPECT_TRUE(same_bits(moving[62].weight.cpu(), plain[62].weight.cpu()));
   }
 }
 

@@ -102,28 +102,37 @@ TEST(GraphStep, GoesOnWithoutRecordingAndSaysSo) {
   EXPECT_NE(listener.messages[0].find("no recording here"), std::string::npos);
 }
 
+// A run on a GPU, and how many lines tell that it was not recorded.
+std::pair<at::Tensor, int> run_on_gpu(bool graphs, Inundation inundation) {
+  Tiny tiny;
+  const auto move = [](models::ParameterStore& store) {
+    for (const auto& name : store.names()) store.set(name, store.at(name).to(at::kCUDA));
+  };
+  move(tiny.teacher.parameters);
+  tiny.student = quant::insert_quantizers(tiny.teacher, four_bits());
+  tiny.generator = generator::Generator(tiny.teacher, {}, tiny.seed);
+  tiny.options.iterations = 40;
+  tiny.options.cuda_graphs = graphs;
+  tiny.options.inundation = inundation;
+  Listener listener;
+  run(tiny.job(), listener);
+  int refusals = 0;
+  for (const auto& message : listener.messages)
+    refusals += message.find("cuda_graphs") != std::string::npos;
+  return {tiny.student.parameters.at("conv2.w").cpu(), refusals};
+}
+
 TEST(GraphStep, OnAGpuReplaysGiveWhatStepsGive) {
   std::string why;
   if (!cuda_kernels::cuda_available(&why)) GTEST_SKIP() << why;
   cuda_kernels::load_cuda();
-  const auto state_after = [](bool graphs) {
-    Tiny tiny;
-    const auto move = [](models::ParameterStore& store) {
-      for (const auto& name : store.names()) store.set(name, store.at(name).to(at::kCUDA));
-    };
-    move(tiny.teacher.parameters);
-    tiny.student = quant::insert_quantizers(tiny.teacher, four_bits());
-    tiny.generator = generator::Generator(tiny.teacher, {}, tiny.seed);
-    tiny.options.iterations = 40;
-    tiny.options.cuda_graphs = graphs;
-    Listener listener;
-    run(tiny.job(), listener);
-    for (const auto& message : listener.messages)
-      EXPECT_EQ(message.find("cuda_graphs"), std::string::npos) << message;
-    return tiny.student.parameters.at("conv2.w").cpu();
-  };
-  const auto plain = state_after(false), replayed = state_after(true);
-  EXPECT_LT((plain - replayed).abs().max().item<float>(), 1e-4);
+  for (const auto how : {Inundation::exact, Inundation::off, Inundation::published}) {
+    const auto [plain, nothing_to_say] = run_on_gpu(false, how);
+    const auto [replayed, refusals] = run_on_gpu(true, how);
+    EXPECT_LT((plain - replayed).abs().max().item<float>(), 1e-4);
+    EXPECT_EQ(nothing_to_say, 0);
+    EXPECT_EQ(refusals, how == Inundation::published);  // reads back: goes on without, and says so
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "train/weight_steps.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -105,6 +106,52 @@ TEST(WeightSteps, PublishedSearchTakesCodesWithMovedRanges) {
   EXPECT_GT(k, 1);
   EXPECT_LT((steps.weights()[1] - (start - step * k)).abs().max().item<double>(), 1e-5);
   EXPECT_EQ(steps.report()[1].k, k);
+}
+
+// How often a tensor is asked for its value while `run` runs: on a GPU each time waits for it, and
+// cannot be recorded.
+int values_read(const std::function<void()>& run) {
+  static int reads;
+  reads = 0;
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction& f) -> std::unique_ptr<at::ObserverContext> {
+        reads += std::string(f.name()) == "aten::_local_scalar_dense";
+        return nullptr;
+      }));
+  run();
+  at::removeCallback(handle);
+  return reads;
+}
+
+TEST(WeightSteps, OnlyThePublishedSearchReadsBack) {
+  for (const bool every_step : {true, false}) {
+    for (const auto how : {Inundation::exact, Inundation::off, Inundation::published}) {
+      Tiny tiny(1, four_bits(every_step));
+      tiny.options.inundation = how;
+      WeightSteps steps(tiny.student, tiny.options);
+      const auto gradients = random_gradients(steps, 0);
+      const int reads = values_read([&] { steps.step(gradients, 1); });
+      EXPECT_EQ(reads > 0, how == Inundation::published) << static_cast<int>(how);
+    }
+  }
+}
+
+// The k of the step before is a hint alone: a run that goes on without it gives the same.
+TEST(WeightSteps, ResumesToTheBit) {
+  Tiny whole, halves;
+  WeightSteps steps(whole.student, whole.options), before(halves.student, halves.options),
+      after(halves.student, halves.options);
+  for (int t = 0; t < 3; ++t) {
+    steps.step(random_gradients(steps, 10 * t), 1);
+    before.step(random_gradients(before, 10 * t), 1);
+  }
+  const auto saved = before.state(), loaded = after.state();
+  for (std::size_t i = 0; i < saved.size(); ++i) loaded[i].second.copy_(saved[i].second);
+  steps.step(random_gradients(steps, 30), 1);
+  after.step(random_gradients(after, 30), 1);
+  expect_equal(whole.student.parameters, halves.student.parameters);
+  EXPECT_EQ(steps.report()[1].k, after.report()[1].k);
+  EXPECT_EQ(steps.report()[1].crossings, after.report()[1].crossings);
 }
 
 TEST(WeightSteps, DriftOfRangesIsCountedApart) {
