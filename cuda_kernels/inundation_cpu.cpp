@@ -40,16 +40,17 @@ RunGrid run_grid(const GridView& grid, std::int64_t channel) {
           grid.range};
 }
 
-// The code of w, and by how much w / scale may be off; certain where w is not that close to a tie.
+// The code of w, and by how much w / scale may be off; unsure (an integer, for vectors) where w is
+// that close to a tie.
 struct QuickCode {
   float ratio, code, margin;
-  bool certain;
+  std::int32_t unsure;
 };
 ZSQ_HOST_DEVICE QuickCode quick_code(float w, const RunGrid& grid) {
   const float ratio = w * grid.inverse, nearest = rintf(ratio);
   const float margin = kMargin * fabsf(ratio) + grid.spare;
   return {ratio, clamp(nearest + grid.zero_point, grid.range.min, grid.range.max), margin,
-          fabsf(ratio - nearest) < 0.5f - margin};
+          !(fabsf(ratio - nearest) < 0.5f - margin)};
 }
 
 constexpr std::int64_t kBlock = 64;
@@ -71,7 +72,7 @@ ZSQ_VECTORIZED bool find_blocks(const float* __restrict weight, const float* __r
       const QuickCode quick = quick_code(weight[i], grid);
       const float gap = quick.ratio + grid.zero_point - quick.code;
       const float steps = (step > 0 ? gap : -gap) + 0.5f;  // of the grid, to the threshold
-      any |= !(quick.certain & (steps > fabsf(step) * reach + quick.margin));
+      any |= quick.unsure | !(steps > fabsf(step) * reach + quick.margin);
     }
     found[begin / kBlock] = any;
   }
@@ -106,7 +107,7 @@ ZSQ_VECTORIZED std::int64_t update_run(float* __restrict weight, float* __restri
     weight[i] = moved;
     const QuickCode from = quick_code(w, grid), to = quick_code(moved, grid);
     crossings += from.code != to.code;
-    unsure |= !(from.certain & to.certain);
+    unsure |= from.unsure | to.unsure;
   }
   if (!unsure) return crossings;
   crossings = 0;
