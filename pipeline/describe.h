@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a report says of a run besides what it measured.
+#pragma once
+#include "pipeline/quantize.h"
+#include "quant/student.h"
+#include "train/trainer.h"
+
+namespace zsq::pipeline {
+
+// The settings that the result depends on.
+QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& recipe,
+                            const std::string& sha256);
+
+// Grids and what training did to them; not yet what the target makes of the layers.
+std::vector<LayerResult> describe_layers(const quant::Student& student,
+                                         const train::TrainReport& trained);
+
+}  // namespace zsq::pipeline
