@@ -70,4 +70,12 @@ std::vector<LayerResult> describe_layers(const quant::Student& student,
   return results;
 }
 
+std::optional<KeptResult> describe_kept(const train::TrainReport& trained) {
+  if (!trained.kept) return std::nullopt;
+  const train::KeptState& kept = *trained.kept;
+  const auto measured = [](const train::Agreement& a) { return Divergence{a.kl, a.agreement}; };
+  return KeptResult{kept.iteration,       kept.checks,         kept.kept.images,   kept.seconds,
+                    measured(kept.start), measured(kept.kept), measured(kept.last)};
+}
+
 }  // namespace zsq::pipeline

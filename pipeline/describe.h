@@ -15,4 +15,7 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
 std::vector<LayerResult> describe_layers(const quant::Student& student,
                                          const train::TrainReport& trained);
 
+// Empty without checks.
+std::optional<KeptResult> describe_kept(const train::TrainReport& trained);
+
 }  // namespace zsq::pipeline

@@ -2,6 +2,7 @@
 #include "pipeline/distilled.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/rand.h>
 
 #include <cmath>
@@ -43,7 +44,8 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
   return folder / (metadata.at("purpose") + "_" + name);
 }
 
-at::Tensor with_squares_of_the_next(const at::Tensor& images, std::uint64_t seed) {
+// `distance`: from an image to the one that its square is taken from.
+at::Tensor with_squares(const at::Tensor& images, std::int64_t distance, std::uint64_t seed) {
   at::Tensor result = images.clone();
   const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
   const auto side =
@@ -58,7 +60,7 @@ at::Tensor with_squares_of_the_next(const at::Tensor& images, std::uint64_t seed
     const auto square = [&](const at::Tensor& image) {
       return image.narrow(1, top, side).narrow(2, left, side);
     };
-    square(result[i]).copy_(square(images[(i + 1) % n]));
+    square(result[i]).copy_(square(images[(i + distance) % n]));
   }
   return result;
 }
@@ -68,7 +70,7 @@ at::Tensor make(const models::Model& teacher, const Recipe& recipe, const Distil
   const std::uint64_t seed = stream_seed(0, set.purpose, 0);
   train::ImageJob job = image_job(teacher, recipe, set.images);
   job.seed = seed;
-  return with_squares_of_the_next(made_images(job, observer), stream_seed(seed, "squares", 0));
+  return with_squares(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
 }
 
 at::Device device_of(const models::Model& teacher) {
@@ -86,6 +88,16 @@ fs::path cache_folder() {
        {from("ZSQ_CACHE", ""), from("XDG_CACHE_HOME", "zsq"), from("HOME", ".cache/zsq")})
     if (!path.empty()) return path;
   return {};
+}
+
+at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t seed) {
+  const auto most = images.size(0);
+  if (most < 2) return images;
+  std::vector<at::Tensor> rounds;
+  for (std::int64_t round = 0; round * most < n; ++round)
+    rounds.push_back(with_squares(images, round % (most - 1) + 1,
+                                  stream_seed(seed, "squares", static_cast<std::uint64_t>(round))));
+  return at::cat(rounds).narrow(0, 0, n);
 }
 
 at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {

@@ -26,6 +26,10 @@ struct DistilledSet {
 at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
                             const Recipe& recipe, const DistilledSet& set, Observer& observer);
 
+// `n` images, each made of two of `images` that way: n / N rounds, each with another partner and
+// other places. f32 [n, C, H, W]; `images` themselves where there is only one.
+at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t seed);
+
 // The images of a bank, f32 [N, C, H, W] on the teacher's device, the first `most` of them.
 at::Tensor bank_images(const std::filesystem::path& bank, const models::Model& teacher,
                        std::int64_t most);

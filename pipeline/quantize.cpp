@@ -14,6 +14,7 @@
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/describe.h"
+#include "pipeline/distilled.h"
 #include "pipeline/mixed.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/session.h"
@@ -80,14 +81,18 @@ class Job {
 
   QuantizeReport run() {
     quant::Student student = quant::insert_quantizers(teacher_, recipe_.quantize);
-    const bool trains = recipe_.finetune.iterations > 0 || bank_;
     const bool reconstructs = recipe_.reconstruct.iterations > 0;
-    if (reconstructs && !resumes_) reconstruct(student, trains);
+    // Without iterations a bank still gives ranges, where nothing else has taken them.
+    const bool trains = recipe_.finetune.iterations > 0 || (bank_ && !reconstructs);
     train::TrainReport trained;
+    if (reconstructs && !resumes_) trained.blocks = reconstruct(student, trains);
     if (trains)
-      trained = train(student);
+      trained = train(student, std::move(trained.blocks));
     else if (!reconstructs)
       calibrate(student);
+    for (const train::BlockReport& block : trained.blocks)
+      report_.blocks.push_back({block.name, block.before, block.after, block.iterations});
+    report_.kept = pipeline::describe_kept(trained);
     report_.layers = pipeline::describe_layers(student, trained);
     report_.float_tensors = quant::float_tensors(student);
     export_files(student);
@@ -125,7 +130,9 @@ class Job {
       observer_.on_message(LogLevel::warning, recipe_.generate.bank +
                                                   " was not made with this model; its images may "
                                                   "say little about it");
-    bank_images_ = bank.images;
+    bank_images_ = pipeline::split_bank(bank.images, recipe_);
+    bank.images = bank_images_.learn;
+    hold_out(bank_images_.held_out);
     if (recipe_.generate.bank_share > 0)
       bank_.emplace(std::move(bank), recipe_.generate.bank_share, recipe_.images,
                     static_cast<std::uint64_t>(recipe_.process.seed));
@@ -149,7 +156,7 @@ class Job {
 
   // Ranges and blocks on images that need no generator. Half of a time budget, where training
   // follows, and of that half for making the images.
-  void reconstruct(quant::Student& student, bool trains) {
+  std::vector<train::BlockReport> reconstruct(quant::Student& student, bool trains) {
     const double budget = recipe_.process.time_budget.seconds;
     const auto left = [&](double of) { return std::max(1.0, of - seconds_since(start_)); };
     const double end =
@@ -174,10 +181,17 @@ class Job {
                                           .time_budget = budget > 0 ? left(end) : 0,
                                           .precision = recipe_.finetune.precision},
                                          observer_);
-    for (const train::BlockReport& block : done.blocks)
-      report_.blocks.push_back({block.name, block.before, block.after, block.iterations});
-    if (!trains && images.held_out.size(0) > 0)
-      note(train::measure_agreement(teacher_, student, images.held_out));
+    hold_out(images.held_out);
+    if (!trains && held_out_.defined())
+      note(train::measure_agreement(teacher_, student, held_out_));
+    return done.blocks;
+  }
+
+  void hold_out(const at::Tensor& images) {
+    if (images.size(0) == 0) return;
+    const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
+    held_out_ = pipeline::mixed_images(images.cpu(), recipe_.finetune.check_images, seed)
+                    .to(teacher_.parameters.at(teacher_.parameters.names().front()).device());
   }
 
   void note(const train::Agreement& held_out) {
@@ -185,7 +199,7 @@ class Job {
     report_.divergence = held_out.kl;
   }
 
-  train::TrainReport train(quant::Student& student) {
+  train::TrainReport train(quant::Student& student, std::vector<train::BlockReport> blocks) {
     const double budget = recipe_.process.time_budget.seconds;
     generator::Generator generator = make_generator();
     const Clock::time_point begin = Clock::now();
@@ -205,7 +219,9 @@ class Job {
                     .bank = bank_ ? &*bank_ : nullptr,
                     .reconstruct = recipe_.reconstruct,
                     .reconstructed = reconstructed,
-                    .reconstruct_seconds = before},
+                    .reconstruct_seconds = before,
+                    .blocks = std::move(blocks),
+                    .held_out = held_out_},
                    observer_);
     earlier_seconds_ = trained.seconds - before - seconds_since(begin);  // before it was resumed
     report_.iterations = trained.iterations;
@@ -295,7 +311,8 @@ class Job {
   Observer& observer_;
   models::Model teacher_;
   std::unique_ptr<eval::ImageSource> images_;
-  at::Tensor bank_images_;  // undefined: no bank
+  pipeline::StartImages bank_images_;  // undefined: no bank
+  at::Tensor held_out_;                // undefined: none
   std::optional<train::BankDraws> bank_;
   QuantizeReport report_;
 };

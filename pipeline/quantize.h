@@ -53,6 +53,18 @@ struct BlockResult {
   std::int64_t iterations = 0;
 };
 
+// The state that a run with finetune.checks ended with, and what its checks saw on held-out
+// synthetic images: KL of teacher and student, nats an image, and share of the same class.
+struct Divergence {
+  double divergence = 0, agreement = 0;
+};
+struct KeptResult {
+  std::int64_t iteration = 0;  // after which the student was as it was kept
+  std::int64_t checks = 0, images = 0;
+  double seconds = 0;            // of all checks
+  Divergence start, kept, last;  // before fine-tuning; as kept; after the last iteration
+};
+
 struct QuantizeReport {
   std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
   std::string weights, activations;  // granularity, symmetry and range rule, in words
@@ -66,6 +78,7 @@ struct QuantizeReport {
   std::optional<Accuracy> teacher, student;
   std::optional<double> agreement;   // share of held-out synthetic images with the same class
   std::optional<double> divergence;  // KL of teacher and student on them, nats an image
+  std::optional<KeptResult> kept;    // empty without finetune.checks
   std::vector<LayerResult> layers;
   std::vector<BlockResult> blocks;           // empty without a reconstruction
   std::vector<std::filesystem::path> files;  // written, without report.*

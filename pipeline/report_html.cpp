@@ -71,6 +71,13 @@ std::string summary(const QuantizeReport& r) {
   html += row("Iterations", std::to_string(r.iterations) +
                                 format(" (%lld skipped), %.0f s",
                                        static_cast<long long>(r.skipped_steps), r.seconds));
+  if (r.kept)
+    html += row("Kept state",
+                format("of iteration %lld: divergence %.4g nats on %lld held-out synthetic images, "
+                       "%.4g at the start, %.4g at the end",
+                       static_cast<long long>(r.kept->iteration), r.kept->kept.divergence,
+                       static_cast<long long>(r.kept->images), r.kept->start.divergence,
+                       r.kept->last.divergence));
   html += row("Source SHA-256", r.source_sha256);
   return html + "</table>\n";
 }

@@ -22,6 +22,17 @@ Json mixed_json(const std::optional<MixedResult>& mixed) {
           {"predicted_divergence", mixed->predicted_divergence}};
 }
 
+Json kept_json(const std::optional<KeptResult>& kept) {
+  if (!kept) return nullptr;
+  const auto measured = [](const Divergence& d) {
+    return Json{{"divergence", d.divergence}, {"agreement", d.agreement}};
+  };
+  return {{"iteration", kept->iteration},   {"checks", kept->checks},
+          {"images", kept->images},         {"seconds", kept->seconds},
+          {"start", measured(kept->start)}, {"kept", measured(kept->kept)},
+          {"last", measured(kept->last)}};
+}
+
 Json layer_json(const LayerResult& layer) {
   return {{"name", layer.name},
           {"op", layer.op},
@@ -71,6 +82,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
+                  {"kept", kept_json(r.kept)},
                   {"layers", layers},
                   {"blocks", blocks},
                   {"files", files}};

@@ -32,6 +32,10 @@ at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
   return made_images(job, observer);
 }
 
+std::int64_t to_hold_out(const Recipe& recipe) {
+  return std::min(recipe.process.agreement_images, recipe.images.batch_size);
+}
+
 // The images and, behind them, other views of them.
 at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
   ImageOptions options = recipe.images;
@@ -50,25 +54,27 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
 
 }  // namespace
 
-StartImages start_images(const models::Model& teacher, const Recipe& recipe, const at::Tensor& bank,
-                         double seconds, Observer& observer) {
+StartImages split_bank(const at::Tensor& bank, const Recipe& recipe) {
+  const auto n = bank.size(0);
+  const auto order =
+      at::randperm(n,
+                   at::detail::createCPUGenerator(stream_seed(
+                       static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.bank", 0)),
+                   at::kLong);
+  const auto learn = n - std::min(to_hold_out(recipe), n / 4);
+  return {bank.index_select(0, order.slice(0, 0, learn)),
+          bank.index_select(0, order.slice(0, learn))};
+}
+
+StartImages start_images(const models::Model& teacher, const Recipe& recipe,
+                         const StartImages& bank, double seconds, Observer& observer) {
+  const auto device = teacher.parameters.at(teacher.parameters.names().front()).device();
   const std::int64_t wanted = recipe.reconstruct.images;
-  std::int64_t held_out = std::min(recipe.process.agreement_images, recipe.images.batch_size);
-  at::Tensor images;
-  if (bank.defined()) {
-    const auto order =
-        at::randperm(bank.size(0),
-                     at::detail::createCPUGenerator(stream_seed(
-                         static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.bank", 0)),
-                     at::kLong);
-    held_out = std::min(held_out, bank.size(0) / 4);
-    images = bank.index_select(0, order.slice(0, 0, wanted + held_out));
-  } else {
-    images = make(image_job(teacher, recipe, wanted + held_out), seconds, observer);
-  }
-  images = images.to(teacher.parameters.at(teacher.parameters.names().front()).device());
-  const auto learn = images.size(0) - held_out;
-  return {views_of(images.slice(0, 0, learn), recipe), images.slice(0, learn)};
+  if (bank.learn.defined())
+    return {views_of(bank.learn.slice(0, 0, wanted).to(device), recipe), bank.held_out.to(device)};
+  const auto images =
+      make(image_job(teacher, recipe, wanted + to_hold_out(recipe)), seconds, observer).to(device);
+  return {views_of(images.slice(0, 0, wanted), recipe), images.slice(0, wanted)};
 }
 
 }  // namespace zsq::pipeline

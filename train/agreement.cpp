@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 
 #include <algorithm>
 
@@ -13,25 +14,24 @@ namespace {
 constexpr std::int64_t kBatch =
     64;  // the generator's BatchNorm wants a batch, so the last is whole
 
-// next_batch(n) gives n images.
-template <class NextBatch>
-Agreement measure(const models::Model& teacher, const quant::Student& student, std::int64_t images,
-                  NextBatch&& next_batch) {
+at::Tensor answers(const models::Graph& graph, const models::ParameterStore& parameters,
+                   const at::Tensor& images) {
   const at::NoGradGuard no_grad;
-  const auto graph = quant::fuse_activations(student.graph);
-  Agreement sum;
-  while (sum.images < images) {
-    const auto count = std::min(kBatch, images - sum.images);
-    const auto batch = next_batch(count);
-    const auto expected = models::execute(teacher.graph, teacher.parameters, batch);
-    const auto answer = models::execute(graph, student.parameters, batch);
-    sum.agreement += answer.argmax(1).eq(expected.argmax(1)).sum().template item<double>();
-    sum.kl += cuda_kernels::kl_divergence(answer, expected, /*tau=*/1, /*divisor=*/1)
-                  .template item<double>();
-    sum.images += count;
-  }
-  if (sum.images == 0) return sum;
-  const auto n = static_cast<double>(sum.images);
+  std::vector<at::Tensor> parts;
+  for (const auto& batch : images.split(kBatch))
+    parts.push_back(models::execute(graph, parameters, batch));
+  return at::cat(parts);
+}
+
+// Sums over the images.
+Agreement compare(const at::Tensor& expected, const at::Tensor& answer) {
+  return {answer.argmax(1).eq(expected.argmax(1)).sum().item<double>(),
+          cuda_kernels::kl_divergence(answer, expected, /*tau=*/1, /*divisor=*/1).item<double>(),
+          expected.size(0)};
+}
+
+Agreement mean(const Agreement& sum) {
+  const auto n = static_cast<double>(std::max<std::int64_t>(sum.images, 1));
   return {sum.agreement / n, sum.kl / n, sum.images};
 }
 
@@ -39,18 +39,44 @@ Agreement measure(const models::Model& teacher, const quant::Student& student, s
 
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const generator::Generator& generator, std::int64_t images) {
+  const at::NoGradGuard no_grad;
+  const auto graph = quant::fuse_activations(student.graph);
   auto step = generator::Generator::kHeldOutSteps;
-  return measure(teacher, student, images, [&](std::int64_t count) {
-    return generator.forward(generator.draw(kBatch, step++)).narrow(0, 0, count);
-  });
+  Agreement sum;
+  while (sum.images < images) {
+    const auto count = std::min(kBatch, images - sum.images);
+    const auto batch = generator.forward(generator.draw(kBatch, step++)).narrow(0, 0, count);
+    const auto now = compare(answers(teacher, batch), answers(graph, student.parameters, batch));
+    sum = {sum.agreement + now.agreement, sum.kl + now.kl, sum.images + count};
+  }
+  return mean(sum);
 }
 
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const at::Tensor& images) {
-  std::int64_t first = 0;
-  return measure(teacher, student, images.size(0), [&](std::int64_t count) {
-    return images.narrow(0, std::exchange(first, first + count), count);
-  });
+  return measure_agreement(answers(teacher, images), student, images);
+}
+
+Agreement measure_agreement(const at::Tensor& logits_of_teacher, const quant::Student& student,
+                            const at::Tensor& images) {
+  const at::NoGradGuard no_grad;
+  const auto graph = quant::fuse_activations(student.graph);
+  return mean(compare(logits_of_teacher, answers(graph, student.parameters, images)));
+}
+
+at::Tensor answers(const models::Model& model, const at::Tensor& images) {
+  return answers(model.graph, model.parameters, images);
+}
+
+at::Tensor images_for_checks(const generator::Generator& generator, std::int64_t images) {
+  // Far from those that the finished student is measured on.
+  auto step = generator::Generator::kHeldOutSteps + (std::uint64_t{1} << 62);
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> parts;
+  for (std::int64_t done = 0; done < images; done += kBatch)
+    parts.push_back(generator.forward(generator.draw(kBatch, step++))
+                        .narrow(0, 0, std::min(kBatch, images - done)));
+  return at::cat(parts);
 }
 
 }  // namespace zsq::train

@@ -51,6 +51,8 @@ struct TrainOptions {
   double k_max = 1e4, c_max = 1;
   LearnScales learn_scales = LearnScales::none;
   double lr_scale = 1e-3;
+  std::int64_t checks = 0;  // 0: a run ends with its last state
+  std::int64_t check_images = 256;
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
   Precision precision = Precision::fp32;
   bool cuda_graphs = false;  // see train/graph_step.h
@@ -104,6 +106,13 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.lr_scale", "learning rate of scales: relative change in a step", "",
                     0, 1},
         o.lr_scale);
+  visit(SettingInfo{"finetune.checks",
+                    "how often the student is measured while it learns, on held-out synthetic "
+                    "images, its start besides; the best of these states is kept. 0: the last",
+                    "", 0, 1e6},
+        o.checks);
+  visit(SettingInfo{"finetune.check_images", "images that it is measured on", "images", 1, 1e6},
+        o.check_images);
   visit(SettingInfo{"finetune.max_skipped", "share of skipped steps that stops the run", "", 0, 1},
         o.max_skipped);
   visit(SettingInfo{"finetune.precision",

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "train/best_state.h"
 #include "train/checkpoint.h"
 #include "train/graph_step.h"
 #include "train/image_bank.h"
@@ -74,7 +75,11 @@ class Run {
         step_(job.teacher, job.student, job.generator, job.options),
         steps_(step_, graph_maker(job), observer),
         read_every_(read_every(job)),
-        pace_(job.options, job.time_budget) {}
+        best_(job.teacher, job.student),
+        blocks_(job.blocks),
+        pace_(job.options, job.time_budget) {
+    if (options_.checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
+  }
 
   TrainReport operator()() {
     if (job_.resume) resume();
@@ -82,15 +87,15 @@ class Run {
     if (job_.time_budget > 0) plan();
     while (pace_.next(elapsed())) {
       stop_if_asked();
-      const bool warm = pace_.warming_up();
-      if (!warm && !tally_.calibrated) calibrate();
-      warm ? warm_up() : fine_tune();
+      pace_.warming_up() ? warm_up() : fine_tune();
       if (job_.checkpoint_every > 0 && pace_.done() % job_.checkpoint_every == 0) save_state();
     }
     read();
     if (!tally_.calibrated) calibrate();
+    if (best_.started() && best_.seen().checked_at != pace_.done()) check();
     // So that a run that is stopped later, while its result is measured, can be resumed too.
     if (!job_.checkpoint.empty() && saved_at_ != pace_.done()) save_state();
+    keep_best();
     quant::refresh_weight_grids(job_.student);
     return report();
   }
@@ -105,15 +110,17 @@ class Run {
         std::ceil(static_cast<double>(job_.student.options.activations.calibration_images) /
                   static_cast<double>(options_.batch_size));
     const double calibration = tally_.calibrated ? 0 : batches * warmup;
-    const double after = job_.seconds_after();
-    pace_.reserve(calibration + after);
+    after_ = job_.seconds_after();
+    const double checks = static_cast<double>((options_.checks + 1) * options_.check_images) /
+                          static_cast<double>(options_.batch_size) * warmup;
+    pace_.reserve(calibration + after_ + checks);
     const bool any = pace_.next(elapsed());
     std::array<char, 160> text{};
     std::snprintf(text.data(), text.size(),
                   "the time budget leaves %lld iterations of about %.3g s, and %.3g s for "
-                  "calibration and for what follows",
+                  "calibration, checks and what follows",
                   static_cast<long long>(pace_.total() - pace_.done()), warmup + student,
-                  calibration + after);
+                  calibration + after_ + checks);
     observer_.on_message(any ? LogLevel::info : LogLevel::warning, text.data());
   }
 
@@ -128,6 +135,9 @@ class Run {
   }
 
   void fine_tune() {
+    if (!tally_.calibrated) calibrate();
+    if (options_.checks > 0 && !best_.started()) begin_checks();
+    const auto checks = checks_done();
     const auto begin = Clock::now();
     const double factor = rate_factor(options_, pace_.share());
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
@@ -137,6 +147,41 @@ class Run {
     const auto numbers = numbers_of(batch, &student);
     pace_.finetune_took(seconds_since(begin));
     finish(kFineTune, numbers);
+    if (checks_done() > checks) check();
+  }
+
+  void begin_checks() {
+    if (!best_.has_images())
+      best_.hold_out(images_for_checks(job_.generator, options_.check_images));
+    check();
+  }
+
+  // At equal parts of the fine-tuning, besides the one at its start.
+  std::int64_t checks_done() const {
+    const double tuned = (pace_.share() - options_.warmup) / (1 - options_.warmup);
+    return static_cast<std::int64_t>(tuned * static_cast<double>(options_.checks));
+  }
+
+  void check() {
+    best_.check(pace_.done());
+    if (job_.time_budget <= 0) return;
+    const auto& seen = best_.seen();
+    pace_.reserve(after_ + seen.seconds / static_cast<double>(seen.checks) *
+                               static_cast<double>(options_.checks - checks_done()));
+  }
+
+  void keep_best() {
+    if (!best_.started()) return;
+    best_.put_back();
+    const KeptState& seen = best_.seen();
+    std::array<char, 200> text{};
+    std::snprintf(text.data(), text.size(),
+                  "kept the student of iteration %lld of %lld: KL %.4g on %lld held-out synthetic "
+                  "images (%.4g at the start, %.4g at the end)",
+                  static_cast<long long>(seen.iteration), static_cast<long long>(pace_.done()),
+                  seen.kept.kl, static_cast<long long>(seen.kept.images), seen.start.kl,
+                  seen.last.kl);
+    observer_.on_message(LogLevel::info, text.data());
   }
 
   // Ranges are there; the checkpoint saves what they took.
@@ -153,7 +198,7 @@ class Run {
     step_.calibrate(job_.bank);
     tally_.calibrated = true;
     tally_.warmup_seconds += seconds_since(begin);
-    if (job_.time_budget > 0) pace_.reserve(job_.seconds_after());
+    if (job_.time_budget > 0) pace_.reserve(after_ = job_.seconds_after());
     phase_begin_ = Clock::now();
   }
 
@@ -241,12 +286,15 @@ class Run {
     tally_.iterations = saved_at_ = pace_.done();
     tally_.share = pace_.share();
     tally_.seconds = elapsed();
-    save(job_.checkpoint, {step_.state(), tally_, settings_of(job_)});
+    auto tensors = step_.state();
+    for (auto& named : best_.state()) tensors.push_back(std::move(named));
+    save(job_.checkpoint, {std::move(tensors), tally_, settings_of(job_), blocks_});
   }
 
   void resume() {
     const auto checkpoint = load(job_.checkpoint, settings_of(job_), device_of(job_));
-    step_.load(checkpoint.tensors);
+    step_.load(best_.load(checkpoint.tensors));
+    blocks_ = checkpoint.blocks;
     tally_ = checkpoint.tally;
     resumed_seconds_ = tally_.seconds;
     saved_at_ = tally_.iterations;
@@ -263,7 +311,9 @@ class Run {
             .warmup_seconds = tally_.warmup_seconds,
             .loss_generator = mean(tally_.loss_generator, tally_.losses_generator),
             .loss_student = mean(tally_.loss_student, tally_.losses_student),
-            .layers = step_.weight_steps().report()};
+            .layers = step_.weight_steps().report(),
+            .blocks = blocks_,
+            .kept = best_.started() ? std::optional(best_.seen()) : std::nullopt};
   }
 
   const TrainJob& job_;
@@ -273,11 +323,14 @@ class Run {
   GraphStep steps_;
   const std::ptrdiff_t read_every_;  // iterations
   std::vector<Iteration> unread_;
+  BestState best_;
+  std::vector<BlockReport> blocks_;
   Pace pace_;
   Tally tally_;
   RunningMean agreement_;
   Clock::time_point begin_ = Clock::now(), phase_begin_ = begin_;
   double resumed_seconds_ = job_.reconstruct_seconds;
+  double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint
 };
 

@@ -3,12 +3,13 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "core/observer.h"
 #include "generator/generator.h"
 #include "quant/student.h"
 #include "train/options.h"
-#include "train/reconstruct_options.h"
+#include "train/reconstruct.h"
 
 namespace zsq::train {
 
@@ -19,12 +20,31 @@ struct LayerReport {
   double k = 1;          // mean factor
 };
 
+// Share of images on which teacher and student choose the same class, and the mean KL at
+// temperature 1.
+struct Agreement {
+  double agreement = 0, kl = 0;
+  std::int64_t images = 0;
+};
+
+// What the checks of a run saw (finetune.checks), each on the same held-out images.
+struct KeptState {
+  std::int64_t iteration = 0;   // after which the student was as it was kept
+  std::int64_t checked_at = 0;  // the last one that was checked
+  std::int64_t checks = 0;
+  double seconds = 0;           // of all checks
+  Agreement start, kept, last;  // before fine-tuning; in the state that the run ended with; at its
+                                // last iteration
+};
+
 struct TrainReport {
   std::int64_t iterations = 0;  // done, warm-up included
   std::int64_t skipped = 0;     // steps with non-finite gradients
   double seconds = 0, warmup_seconds = 0;
   double loss_generator = 0, loss_student = 0;  // means of the last 5 % of the run
   std::vector<LayerReport> layers;
+  std::vector<BlockReport> blocks;  // of the job, or of the checkpoint
+  std::optional<KeptState> kept;    // empty without checks
 };
 
 class BankDraws;
@@ -50,26 +70,32 @@ struct TrainJob {
   ReconstructOptions reconstruct = {};
   bool reconstructed = false;
   double reconstruct_seconds = 0;
+  std::vector<BlockReport> blocks = {};  // what it did, to be kept with the checkpoint
+  // What finetune.checks measure on; nothing may learn from these images. Undefined: the generator
+  // makes them when fine-tuning begins. A run that is resumed has those of its checkpoint.
+  at::Tensor held_out = {};
   // Iterations after which their losses are read and reported together: reading waits for a GPU.
   // 0: each at once on a CPU and where there is a time budget, else 16.
   std::int64_t read_every = 0;
 };
 
-// The student is calibrated at the end of warm-up and trained in place. Stopped by the observer:
-// the checkpoint is written and Error(stopped) thrown. Too many skipped steps:
+// The student is calibrated at the end of warm-up and trained in place. With finetune.checks it
+// ends in the state that a check found best, perhaps the one that fine-tuning began with. Stopped
+// by the observer: the checkpoint is written and Error(stopped) thrown. Too many skipped steps:
 // Error(numeric_failure).
 TrainReport run(const TrainJob& job, Observer& observer);
 
-// Share of held-out synthetic images (streams that training never draws) on which teacher and
-// student choose the same class, and the mean KL at temperature 1.
-struct Agreement {
-  double agreement = 0, kl = 0;
-  std::int64_t images = 0;
-};
+// On held-out synthetic images, streams that training never draws.
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const generator::Generator& generator, std::int64_t images);
 // The same on given images.
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const at::Tensor& images);
+Agreement measure_agreement(const at::Tensor& logits_of_teacher, const quant::Student& student,
+                            const at::Tensor& images);
+// The logits of a network, f32 [N, classes], without gradients.
+at::Tensor answers(const models::Model& model, const at::Tensor& images);
+// Images that the generator makes as it is now, of streams of their own.
+at::Tensor images_for_checks(const generator::Generator& generator, std::int64_t images);
 
 }  // namespace zsq::train

@@ -57,6 +57,15 @@ TEST(Report, JsonIsNullWhereNothingWasMeasured) {
   EXPECT_TRUE(json["teacher"]["top1"].is_null());
   EXPECT_TRUE(json["student"]["images"].is_null());
   EXPECT_TRUE(json["agreement"].is_null());
+  EXPECT_TRUE(json["kept"].is_null());
+  report.kept = KeptResult{40, 11, 256, 1.5, {0.5, 0.7}, {0.25, 0.8}, {2, 0.3}};
+  json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["kept"]["iteration"], 40);
+  EXPECT_EQ(json["kept"]["kept"]["divergence"], 0.25);
+  EXPECT_EQ(json["kept"]["start"]["agreement"], 0.7);
+  EXPECT_EQ(json["kept"]["last"]["divergence"], 2);
+  EXPECT_NE(to_html(report).find("of iteration 40: divergence 0.25 nats on 256"),
+            std::string::npos);
   report.student = Accuracy{91.5, 99.5, 1000};
   report.agreement = 0.75;
   json = nlohmann::json::parse(to_json(report));

@@ -86,9 +86,9 @@ TEST(Resume, GoesOnBehindTheReconstruction) {
   QuantizeOptions options;
   options.recipe = load_recipe(
       "deploy", {"finetune.iterations=6", "finetune.batch_size=8", "finetune.warmup=0.5",
-                 "process.agreement_images=0", "process.threads=1", "data.preset=cifar10",
-                 "generate.images.steps=2", "reconstruct.iterations=4", "reconstruct.images=16",
-                 "reconstruct.batch_size=8"});
+                 "process.agreement_images=4", "process.threads=1", "data.preset=cifar10",
+                 "generate.images.steps=2", "generate.images.batch_size=32",
+                 "reconstruct.iterations=4", "reconstruct.images=16", "reconstruct.batch_size=8"});
   const QuantizeReport whole = quantize(model, options, folder / "unbroken");
   ASSERT_FALSE(whole.blocks.empty());
   for (const BlockResult& block : whole.blocks) EXPECT_LE(block.after, block.before) << block.name;
@@ -100,7 +100,16 @@ TEST(Resume, GoesOnBehindTheReconstruction) {
     EXPECT_EQ(code_of([&] { quantize(model, options, output, &stop); }), ErrorCode::stopped);
     QuantizeOptions resumed = options;
     resumed.resume = true;
-    EXPECT_EQ(quantize(model, resumed, output).blocks.empty(), when > steps);
+    const QuantizeReport report = quantize(model, resumed, output);
+    ASSERT_EQ(report.blocks.size(), whole.blocks.size());
+    for (std::size_t i = 0; i < whole.blocks.size(); ++i) {
+      EXPECT_EQ(report.blocks[i].name, whole.blocks[i].name);
+      EXPECT_EQ(report.blocks[i].before, whole.blocks[i].before);
+      EXPECT_EQ(report.blocks[i].after, whole.blocks[i].after);
+    }
+    ASSERT_TRUE(report.kept.has_value());
+    EXPECT_EQ(report.kept->kept.divergence, whole.kept->kept.divergence);
+    EXPECT_EQ(report.kept->iteration, whole.kept->iteration);
     EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
                 formats::read_file(folder / "unbroken" / "model.safetensors"));
   }

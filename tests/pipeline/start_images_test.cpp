@@ -26,7 +26,8 @@ Recipe recipe_of(std::int64_t images, std::int64_t views, std::int64_t held_out)
 StartImages start(const Recipe& recipe, const at::Tensor& bank) {
   static const models::Model teacher = models::build("resnet20_cifar10", {});
   Observer silent;
-  return start_images(teacher, recipe, bank, /*seconds=*/0, silent);
+  return start_images(teacher, recipe, bank.defined() ? split_bank(bank, recipe) : StartImages{},
+                      /*seconds=*/0, silent);
 }
 
 // Image i is i everywhere, and so is every view of it.

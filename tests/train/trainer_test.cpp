@@ -8,7 +8,9 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "cuda_kernels/fake_quant.h"
 #include "models/execute.h"
+#include "quant/squant.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
 
@@ -69,6 +71,47 @@ TEST(Run, TeachesTheStudent) {
   EXPECT_LT(kl_after(120, 1.0 / 6, Precision::bf16), 0.25 * untaught);
 }
 
+std::vector<at::Tensor> codes_of(const quant::Student& student) {
+  std::vector<at::Tensor> codes;
+  for (const auto& site : quant::weight_sites(student)) {
+    const auto& weight = student.parameters.at(site.parameter);
+    const auto grid = site.op->grid(weight, student.parameters);
+    const auto& spec = site.op->spec();
+    codes.push_back(
+        cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax));
+  }
+  return codes;
+}
+
+// Codes as SQuant leaves them, on ranges that the run does not take anew.
+TEST(Run, StartsFromSquantAndKeepsItsCodes) {
+  QuantOptions deploy;
+  deploy.weights.num_bits = 3;
+  deploy.weights.rounding = WeightRounding::squant;
+  deploy.activations.calibration_images = 16;
+  auto nearest = deploy;
+  nearest.weights.rounding = WeightRounding::nearest;
+  Tiny tiny(1, deploy), plain(1, nearest);
+  const auto at_start = codes_of(tiny.student);
+  // The same student, rounded here.
+  const auto before = codes_of(plain.student);
+  quant::round_weights_by_squant(plain.student);
+  const auto by_squant = codes_of(plain.student);
+  std::int64_t flipped = 0;
+  for (std::size_t i = 0; i < at_start.size(); ++i) {
+    EXPECT_TRUE(at_start[i].equal(by_squant[i])) << i;
+    flipped += by_squant[i].ne(before[i]).sum().item<std::int64_t>();
+  }
+  EXPECT_GT(flipped, 0);
+  tiny.options.lr = tiny.options.lr_affine = tiny.options.lr_scale = 0;
+  tiny.options.inundation = Inundation::off;
+  tiny.options.learn_scales = LearnScales::all;
+  Observer silent;
+  run(tiny.job(), silent);
+  const auto after = codes_of(tiny.student);
+  for (std::size_t i = 0; i < at_start.size(); ++i) EXPECT_TRUE(after[i].equal(at_start[i])) << i;
+}
+
 TEST(Run, LetsTheNamedScalesLearn) {
   const auto after = [](LearnScales which, bool range_every_step) {
     Tiny tiny(1, four_bits(range_every_step));
@@ -110,6 +153,77 @@ TEST(Run, OneSeedOneResult) {
   EXPECT_FALSE(a.student.parameters.at("conv1.w").equal(other.student.parameters.at("conv1.w")));
 }
 
+// A student that answers as its teacher does, or nearly, before it is trained.
+QuantOptions eight_bits() {
+  auto options = four_bits();
+  options.weights.num_bits = options.activations.num_bits = 8;
+  return options;
+}
+
+TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
+  Tiny untouched(1, eight_bits()), wrecked(1, eight_bits()), unchecked(1, eight_bits());
+  for (auto* tiny : {&untouched, &wrecked, &unchecked}) {
+    tiny->teacher.parameters.at("fc.w").mul_(5);
+    tiny->student = quant::insert_quantizers(tiny->teacher, eight_bits());
+    tiny->options.milestones = {};  // one warm-up for all
+    tiny->options.check_images = 40;
+    tiny->options.learn_scales = LearnScales::all;
+  }
+  for (auto* tiny : {&wrecked, &unchecked}) {
+    tiny->options.lr_affine = 10;
+    tiny->options.lr_scale = 1;
+    tiny->options.crossing_rate = 0.9;
+  }
+  untouched.options.iterations = 3;  // all of them warm-up: calibrated, not trained
+  untouched.options.warmup = 1;
+  wrecked.options.checks = 3;
+  Observer silent;
+  run(untouched.job(), silent);
+  run(unchecked.job(), silent);
+  Watch watch;
+  const auto kept = run(wrecked.job(), watch).kept;
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->iteration, 3);
+  EXPECT_EQ(kept->checks, 4);
+  EXPECT_EQ(kept->kept.kl, kept->start.kl);
+  EXPECT_GT(kept->last.kl, 10 * kept->start.kl);
+  EXPECT_EQ(kept->kept.images, 40);
+  expect_equal(wrecked.student.parameters, untouched.student.parameters);
+  EXPECT_FALSE(
+      unchecked.student.parameters.at("fc.b").equal(untouched.student.parameters.at("fc.b")));
+  EXPECT_TRUE(watch.messages.back().starts_with("kept the student of iteration 3 of 10"))
+      << watch.messages.back();
+}
+
+TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
+  auto coarse = four_bits();
+  coarse.weights.num_bits = 2;
+  Tiny tiny(1, coarse), unchecked(1, coarse);
+  for (auto* t : {&tiny, &unchecked}) {
+    t->teacher.parameters.at("fc.w").mul_(5);
+    t->student = quant::insert_quantizers(t->teacher, coarse);
+    t->options.iterations = 60;
+    t->options.lr_affine = 1e-3;
+  }
+  tiny.options.checks = 6;
+  const auto images = at::randn({50, 3, 8, 8}, at::detail::createCPUGenerator(3), at::kFloat)
+                          .contiguous(at::MemoryFormat::ChannelsLast);
+  auto job = tiny.job();
+  job.held_out = images;
+  Observer silent;
+  const auto kept = run(job, silent).kept;
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_LT(kept->kept.kl, kept->start.kl);
+  EXPECT_LE(kept->kept.kl, kept->last.kl);
+  const auto now = measure_agreement(tiny.teacher, tiny.student, images);
+  EXPECT_EQ(now.kl, kept->kept.kl);
+  EXPECT_EQ(now.agreement, kept->kept.agreement);
+  // Measuring is no part of the training.
+  run(unchecked.job(), silent);
+  const auto last = measure_agreement(unchecked.teacher, unchecked.student, images);
+  EXPECT_EQ(last.kl, kept->last.kl);
+}
+
 class Resume : public ::testing::TestWithParam<int> {};
 
 TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
@@ -119,6 +233,9 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     for (auto* tiny : {&unbroken, &broken, &resumed}) {
       tiny->options.inundation = mode;
       tiny->options.learn_scales = LearnScales::all;
+      tiny->options.lr_scale = 0.05;  // more than is good for it: the best state is not the last
+      tiny->options.checks = 3;
+      tiny->options.check_images = 20;
     }
     Watch watch;
     const auto expected = run(unbroken.job(), watch);
@@ -128,6 +245,7 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     stopper.stop_after = GetParam();
     auto job = broken.job();
     job.checkpoint = folder / "state.safetensors";
+    job.blocks = {{"first", 0.5, 0.4, 3}, {"second", 0.3, 0.1, 7}};
     try {
       run(job, stopper);
       FAIL() << "did not stop";
@@ -139,8 +257,20 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     auto again = resumed.job();
     again.checkpoint = folder / "state.safetensors";
     again.resume = true;
+    again.blocks.clear();
     Watch rest;
     const auto report = run(again, rest);
+    ASSERT_TRUE(report.kept.has_value());
+    EXPECT_EQ(report.kept->iteration, expected.kept->iteration);
+    EXPECT_EQ(report.kept->checks, expected.kept->checks);
+    EXPECT_EQ(report.kept->start.kl, expected.kept->start.kl);
+    EXPECT_EQ(report.kept->kept.kl, expected.kept->kept.kl);
+    EXPECT_EQ(report.kept->last.kl, expected.kept->last.kl);
+    ASSERT_EQ(report.blocks.size(), 2U);
+    EXPECT_EQ(report.blocks[1].name, "second");
+    EXPECT_EQ(report.blocks[1].before, 0.3);
+    EXPECT_EQ(report.blocks[1].after, 0.1);
+    EXPECT_EQ(report.blocks[1].iterations, 7);
     EXPECT_EQ(report.iterations, 10);
     EXPECT_EQ(std::ssize(rest.seen), 10 - GetParam());
     EXPECT_EQ(report.loss_student, expected.loss_student);
