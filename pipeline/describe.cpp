@@ -15,6 +15,7 @@ std::string weights_in_words(const QuantOptions& q) {
       std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
   if (q.equalize) words += ", equalized";
   if (w.rounding == WeightRounding::squant) words += ", SQuant rounding";
+  if (w.rounding == WeightRounding::hessian) words += ", second-order rounding";
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";
   return words;
 }

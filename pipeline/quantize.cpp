@@ -17,6 +17,7 @@
 #include "pipeline/distilled.h"
 #include "pipeline/mixed.h"
 #include "pipeline/output_folder.h"
+#include "pipeline/round_weights.h"
 #include "pipeline/session.h"
 #include "pipeline/start_images.h"
 #include "quant/ranges.h"
@@ -81,6 +82,8 @@ class Job {
 
   QuantizeReport run() {
     quant::Student student = quant::insert_quantizers(teacher_, recipe_.quantize);
+    if (recipe_.quantize.weights.rounding == WeightRounding::hessian && !resumes_)
+      pipeline::round_weights(teacher_, student, recipe_, bank_images_, observer_);
     const bool reconstructs = recipe_.reconstruct.iterations > 0;
     // Without iterations a bank still gives ranges, where nothing else has taken them.
     const bool trains = recipe_.finetune.iterations > 0 || (bank_ && !reconstructs);

@@ -2,10 +2,9 @@
 #include "quant/bias_correction.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "quant/fold_batch_norm.h"
-#include "quant/moments.h"
 
 namespace zsq::quant {
 namespace {
@@ -32,47 +31,50 @@ bool is_shared(const Graph& graph, const std::string& parameter) {
   return uses > 1;
 }
 
-// Subtracts from a parameter of `node`, which becomes its own where nodes share it.
-void subtract(Student& student, NodeId id, const std::string& role, const at::Tensor& shift) {
+// Gives a parameter of node `id` the teacher's value less `shift`; one that nodes share becomes the
+// node's own.
+void subtract(Student& student, const models::Model& teacher, NodeId id, const std::string& role,
+              const at::Tensor& shift) {
   auto& node = student.graph[id];
-  const auto found = node.params.find(role);
-  const bool absent = found == node.params.end();
-  auto value =
-      absent ? at::zeros(shift.sizes(), shift.options()) : student.parameters.at(found->second);
-  if (absent || is_shared(student.graph, found->second))
+  const auto& original = teacher.graph[teacher.graph.id_of(node.name)].params;
+  const auto found = original.find(role);
+  const bool absent = found == original.end();
+  if (absent || is_shared(teacher.graph, found->second))
     node.params[role] = node.name + ".corrected_" + role;
+  const auto value = absent ? at::zeros_like(shift) : teacher.parameters.at(found->second);
   student.parameters.set(node.params.at(role), value.sub(shift.view(value.sizes())));
 }
 
 }  // namespace
 
+void correct_bias(Student& student, const models::Model& teacher, const WeightSite& site,
+                  const at::Tensor& mean) {
+  const auto& latent = student.parameters.at(site.parameter);
+  const auto error =
+      site.op->forward({latent}, student.parameters).sub(teacher.parameters.at(site.parameter));
+  const auto shift = channel_means(apply_layer(student.graph[site.layer], mean, error));
+  const NodeId behind = batch_norm_behind(student.graph, student.graph.consumers(), site.layer);
+  if (behind < 0) return subtract(student, teacher, site.layer, "bias", shift);
+  const auto& node = student.graph[behind];
+  const auto param = [&](const char* role) { return student.parameters.at(node.params.at(role)); };
+  const double eps = models::get_if<models::BatchNorm>(node)->eps;
+  subtract(student, teacher, behind, "beta",
+           shift.mul(param("gamma")).div(param("variance").add(eps).sqrt()));
+}
+
+std::vector<Moments> layer_input_moments(const Student& student, const models::Model& teacher) {
+  std::vector<NodeId> inputs;
+  for (const auto& site : weight_sites(student))
+    inputs.push_back(teachers_input(student, teacher, site.layer));
+  return activation_moments(teacher.graph, teacher.parameters, inputs);
+}
+
 void correct_bias(Student& student, const models::Model& teacher) {
   const at::NoGradGuard no_grad;
+  const auto moments = layer_input_moments(student, teacher);
   const auto sites = weight_sites(student);
-  std::vector<NodeId> inputs;
-  for (const auto& site : sites) inputs.push_back(teachers_input(student, teacher, site.layer));
-  const auto moments = activation_moments(teacher.graph, teacher.parameters, inputs);
-  const auto consumers = student.graph.consumers();
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const auto& site = sites[i];
-    const auto& latent = student.parameters.at(site.parameter);
-    const auto error =
-        site.op->forward({latent}, student.parameters).sub(teacher.parameters.at(site.parameter));
-    const auto shift =
-        channel_means(apply_layer(student.graph[site.layer], moments[i].mean, error));
-    const NodeId behind = batch_norm_behind(student.graph, consumers, site.layer);
-    if (behind < 0) {
-      subtract(student, site.layer, "bias", shift);
-      continue;
-    }
-    const auto& node = student.graph[behind];
-    const auto param = [&](const char* role) {
-      return student.parameters.at(node.params.at(role));
-    };
-    const double eps = models::get_if<models::BatchNorm>(node)->eps;
-    subtract(student, behind, "beta",
-             shift.mul(param("gamma")).div(param("variance").add(eps).sqrt()));
-  }
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    correct_bias(student, teacher, sites[i], moments[i].mean);
 }
 
 }  // namespace zsq::quant

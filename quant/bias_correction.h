@@ -6,11 +6,20 @@
 // places counts. The shift is subtracted from the beta of the BatchNorm behind the layer (times
 // gamma / sqrt(v + eps)), or from the layer's bias, which it gets if it has none.
 #pragma once
+#include "quant/moments.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
 
 // `teacher` is the network that the student was made of.
 void correct_bias(Student& student, const models::Model& teacher);
+
+// One layer, whose input has these means [1, ...]; from the teacher's bias, whatever the student
+// had.
+void correct_bias(Student& student, const models::Model& teacher, const WeightSite& site,
+                  const at::Tensor& mean);
+
+// What BatchNorm statistics tell of the inputs of all weight_sites(student).
+std::vector<Moments> layer_input_moments(const Student& student, const models::Model& teacher);
 
 }  // namespace zsq::quant

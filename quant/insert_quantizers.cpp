@@ -141,7 +141,7 @@ class Inserter {
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
   const models::Model model = options.equalize ? equalize(teacher) : teacher;
   Student student = Inserter(model, options).run();
-  if (options.weights.rounding == WeightRounding::squant) round_weights_by_squant(student);
+  if (options.weights.rounding != WeightRounding::nearest) round_weights_by_squant(student);
   if (options.bias_correction == BiasCorrection::bn_statistics) correct_bias(student, model);
   return student;
 }

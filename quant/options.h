@@ -13,7 +13,7 @@ namespace zsq {
 enum class Mode { paper, deploy };
 enum class Target { onnxruntime };
 enum class WeightRange { min_max, mse };
-enum class WeightRounding { nearest, squant };
+enum class WeightRounding { nearest, squant, hessian };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
 enum class BiasCorrection { none, bn_statistics };
 
@@ -31,7 +31,7 @@ struct EnumNames<WeightRange> {
 };
 template <>
 struct EnumNames<WeightRounding> {
-  static constexpr std::array<std::string_view, 2> names{"nearest", "squant"};
+  static constexpr std::array<std::string_view, 3> names{"nearest", "squant", "hessian"};
 };
 template <>
 struct EnumNames<BiasCorrection> {
@@ -69,10 +69,20 @@ struct ActivationOptions {
   std::vector<LayerBits> layer_bits;  // of the input of a layer (deploy)
 };
 
+// WeightRounding::hessian.
+struct HessianOptions {
+  std::int64_t images = 32;
+  bool drawn = true;
+  double damping = 0.3;
+  double drift = 0;
+  std::int64_t positions = 1024;
+};
+
 struct QuantOptions {
   Mode mode = Mode::deploy;
   Target target = Target::onnxruntime;
   WeightOptions weights;
+  HessianOptions hessian;
   ActivationOptions activations;
   bool equalize = false;
   BiasCorrection bias_correction = BiasCorrection::none;
@@ -105,10 +115,30 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "take the range anew at each forward pass (published code)"},
         o.weights.range_every_step);
   visit(SettingInfo{"quantize.weights.rounding",
-                    "of the weights before training: nearest, or so that errors cancel in each "
-                    "kernel and channel",
-                    "", 0, 0, "SQuant 3"},
+                    "of the weights before training: nearest; squant: so that errors cancel in "
+                    "each kernel and channel; hessian: so that the output of each layer changes "
+                    "least on images",
+                    "", 0, 0, "SQuant 3, GPTQ"},
         o.weights.rounding);
+  visit(SettingInfo{"quantize.hessian.images", "images that weights are rounded on", "images", 1,
+                    1e6},
+        o.hessian.images);
+  visit(SettingInfo{"quantize.hessian.drawn",
+                    "draw those images as random shapes; else they come from generate.bank, or are "
+                    "made by generate.images"},
+        o.hessian.drawn);
+  visit(SettingInfo{"quantize.hessian.damping",
+                    "weight of the change of the weights themselves, in mean squares of what the "
+                    "layer reads",
+                    "", 1e-6, 1e6},
+        o.hessian.damping);
+  visit(SettingInfo{"quantize.hessian.drift",
+                    "share that a layer makes good of what the layers before it have changed", "",
+                    0, 1, "GPTAQ"},
+        o.hessian.drift);
+  visit(SettingInfo{"quantize.hessian.positions", "places of an image that count in a layer, drawn",
+                    "", 1, 1e9},
+        o.hessian.positions);
   visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
         o.activations.num_bits);
   visit(SettingInfo{"quantize.activations.layer_bits",

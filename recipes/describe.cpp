@@ -46,11 +46,13 @@ void validate(const Recipe& recipe) {
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");
   const bool reconstructs = recipe.reconstruct.iterations > 0;
+  const bool by_hessian = q.weights.rounding == WeightRounding::hessian;
   require(
       !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
       "generate.bank_share is the share of each student batch that is taken from generate.bank, "
       "which names no file");
-  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs,
+  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs ||
+              (by_hessian && !q.hessian.drawn),
           "generate.bank is used by nothing: set generate.bank_share, the share of each student "
           "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(recipe.finetune.features == FeatureTerm::none || !q.equalize,
@@ -59,6 +61,9 @@ void validate(const Recipe& recipe) {
   require(!reconstructs || !q.weights.range_every_step,
           "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set one of them to 0 or false");
+  require(!by_hessian || !q.weights.range_every_step,
+          "quantize.weights.rounding=hessian finds codes on ranges that stay, which contradicts "
+          "quantize.weights.range_every_step; set that to false, or the rounding to squant");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/hessian.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <set>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "models/blocks.h"
+#include "quant/bias_correction.h"
+#include "quant/equalize.h"
+#include "quant/hessian_layer.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::Block;
+using models::Graph;
+using models::NodeId;
+using models::Shape;
+using Clock = std::chrono::steady_clock;
+
+std::int64_t values_of(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+class Walk {
+ public:
+  Walk(const HessianJob& job, Observer& observer)
+      : job_(job),
+        observer_(observer),
+        teacher_(job.student.options.equalize ? equalize(job.teacher) : job.teacher),
+        blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
+        shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)),
+        sites_(weight_sites(job.student)),
+        known_(layer_input_moments(job.student, teacher_)) {}
+
+  void run() {
+    for (const auto& batch : job_.images.narrow(0, 0, affordable_images()).split(job_.batch_size)) {
+      float_values_.push_back(batch);
+      values_.push_back(batch);
+    }
+    for (const Block& block : blocks_) {
+      for (std::size_t i = 0; i < sites_.size(); ++i) {
+        const NodeId layer = teacher_.graph.id_of(job_.student.graph[sites_[i].layer].name);
+        if (layer > block.entry && layer <= block.exit) round(block, i, layer);
+      }
+      const Graph part = cut(teacher_.graph, block.entry, block.exit, block);
+      const Graph students = fuse_activations(cut_student(block, students_node(block.exit)));
+      for (auto& values : float_values_) values = run(part, teacher_.parameters, values);
+      for (auto& values : values_) values = run(students, job_.student.parameters, values);
+    }
+  }
+
+ private:
+  NodeId students_node(NodeId id) const {
+    return job_.student.graph.id_of(teacher_.graph[id].name);
+  }
+  Graph cut(const Graph& graph, NodeId entry, NodeId exit, const Block& block) const {
+    return models::cut_out(graph, entry, exit, shapes_[block.entry]);
+  }
+  Graph cut_student(const Block& block, NodeId exit) const {
+    return cut(job_.student.graph, students_node(block.entry), exit, block);
+  }
+  static at::Tensor run(const Graph& part, const models::ParameterStore& parameters,
+                        const at::Tensor& input) {
+    return models::execute(part, parameters,
+                           models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast));
+  }
+
+  // Values at the border of two blocks, of student and float network, lie in memory at a time.
+  std::int64_t affordable_images() const {
+    std::int64_t largest = 0;
+    for (const Block& block : blocks_)
+      largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
+    const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
+    const auto fits = std::max<std::int64_t>(1, (job_.memory << 20) / bytes);
+    if (fits < job_.images.size(0))
+      observer_.on_message(LogLevel::warning, "there is memory for the values of " +
+                                                  std::to_string(fits) + " images; the other " +
+                                                  std::to_string(job_.images.size(0) - fits) +
+                                                  " are left out");
+    return std::min(fits, job_.images.size(0));
+  }
+
+  // One value a channel; of a tensor without a map each value is one.
+  static at::Tensor channel_variance(const Moments& moments) {
+    const auto& v = moments.variance;
+    return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
+  }
+
+  InputMoments input_moments(const Block& block, const WeightSite& site, NodeId layer) const {
+    const auto& node = job_.student.graph[site.layer];
+    const Graph before = cut(teacher_.graph, block.entry, teacher_.graph[layer].inputs[0], block);
+    const Graph students = cut_student(block, node.inputs[0]);
+    InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
+                        job_.student.options.hessian.positions,
+                        stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      sum.add(run(before, teacher_.parameters, float_values_[i]),
+              run(students, job_.student.parameters, values_[i]));
+    return sum.moments();
+  }
+
+  void round(const Block& block, std::size_t index, NodeId layer) {
+    if (observer_.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped while weights were rounded; nothing is kept");
+    const WeightSite& site = sites_[index];
+    auto& parameters = job_.student.parameters;
+    if (rounded_.insert(site.parameter).second) {  // layers may share their weights
+      const auto moments =
+          with_variance(input_moments(block, site, layer), channel_variance(known_[index]));
+      const auto grid = site.op->grid(parameters.at(site.parameter), parameters);
+      const auto rounded =
+          round_layer_by_hessian(teacher_.parameters.at(site.parameter), moments, grid,
+                                 site.op->spec(), job_.student.options.hessian);
+      parameters.set(site.parameter, rounded.latent);
+      parameters.set(site.op->scale_name(), rounded.scale);
+    }
+    correct_bias(job_.student, teacher_, site, known_[index].mean);
+    observer_.on_progress({"rounding",
+                           static_cast<std::int64_t>(index) + 1,
+                           std::ssize(sites_),
+                           std::chrono::duration<double>(Clock::now() - begin_).count(),
+                           {}});
+  }
+
+  const HessianJob& job_;
+  Observer& observer_;
+  models::Model teacher_;  // as the student started from it
+  std::vector<Block> blocks_;
+  std::vector<Shape> shapes_;
+  std::vector<WeightSite> sites_;
+  std::vector<Moments> known_;                     // of what the layers read
+  std::set<std::string> rounded_;                  // parameters
+  std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+void round_weights_by_hessian(const HessianJob& job, Observer& observer) {
+  const at::NoGradGuard no_grad;
+  Walk(job, observer).run();
+}
+
+}  // namespace zsq::quant

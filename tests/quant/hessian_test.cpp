@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moments against plain sums, and the outputs of layers before and after.
+#include "quant/hessian.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "models/execute.h"
+#include "quant/bias_correction.h"
+#include "quant/hessian_layer.h"
+#include "quant/ranges.h"
+#include "quant/squant.h"
+#include "tests/quant/net.h"
+
+namespace zsq::quant {
+namespace {
+
+const QuantizerSpec kSpec = weight_spec(3, false, Mode::deploy);
+
+models::Node convolution(std::int64_t groups) {
+  return {"conv", models::Conv2d{{2, 1}, {0, 1, 1, 1}, {1, 1}, groups}, {0}, {}};
+}
+
+// Channels that go together, and places that do.
+at::Tensor smooth_images(std::int64_t channels, std::uint64_t seed) {
+  const auto common = test::normal({6, 1, 9, 9}, seed);
+  auto x = test::normal({6, channels, 9, 9}, seed + 1).mul(0.4).add(common).relu();
+  return x.add(x.roll(1, 2)).add(x.roll(1, 3));
+}
+
+at::Tensor output(std::int64_t groups, const at::Tensor& x, const at::Tensor& weight) {
+  const auto padded = at::constant_pad_nd(x, {1, 1, 0, 1});
+  return at::conv2d(padded, weight, {}, {2, 1}, at::IntArrayRef{0, 0}, {1, 1}, groups);
+}
+
+InputMoments moments_of(std::int64_t groups, const at::Tensor& x, const at::Tensor& x_hat,
+                        const at::Tensor& weight) {
+  InputMomentsSum sum(convolution(groups), weight, 1000, 1);
+  sum.add(x.narrow(0, 0, 4), x_hat.narrow(0, 0, 4));
+  sum.add(x.narrow(0, 4, 2), x_hat.narrow(0, 4, 2));
+  return sum.moments();
+}
+
+at::Tensor codes_of(const at::Tensor& weight, const at::Tensor& scale,
+                    const at::Tensor& zero_point) {
+  return cuda_kernels::quantize(weight, scale, zero_point, kSpec.qmin, kSpec.qmax);
+}
+
+at::Tensor on_grid(const at::Tensor& weight, const at::Tensor& scale,
+                   const at::Tensor& zero_point) {
+  const auto rows = [](const at::Tensor& t) { return t.view({-1, 1, 1, 1}); };
+  return codes_of(weight, scale, zero_point).to(at::kFloat).sub(rows(zero_point)).mul(rows(scale));
+}
+
+// Mean square of what is left of an error of the output when each channel's mean is taken out.
+double spread(const at::Tensor& error) {
+  return error.sub(error.mean({0, 2, 3}, true)).square().mean().item<double>();
+}
+
+TEST(InputMoments, AreThoseOfTheOutputsOfUnitKernels) {
+  for (const std::int64_t groups : {1, 4}) {
+    const auto x = smooth_images(4, 1).add(20),
+               x_hat = x.add(test::normal(x.sizes().vec(), 3, 0.3f));
+    const std::int64_t in = 4 / groups, k = in * 9;
+    const auto got = moments_of(groups, x, x_hat, at::zeros({groups, in, 3, 3}));
+    for (std::int64_t g = 0; g < groups; ++g) {
+      // A kernel that is 1 at one place gives that place's values.
+      const auto unit = at::eye(k).view({k, in, 3, 3});
+      const auto patches = [&](const at::Tensor& t) {
+        const auto y = output(1, t.narrow(1, g * in, in), unit).to(at::kDouble);
+        const auto rows = y.transpose(0, 1).reshape({k, -1});
+        return rows.sub(rows.mean(1, true));
+      };
+      const auto a = patches(x), b = patches(x_hat);
+      const auto n = static_cast<double>(a.size(1));
+      const auto near = [](const at::Tensor& p, const at::Tensor& q) {
+        return p.sub(q).abs().max().item<double>() < 2e-3;
+      };
+      EXPECT_TRUE(near(got.quantized[g], at::matmul(b, b.t()).div(n)));
+      EXPECT_TRUE(near(got.mixed[g], at::matmul(a, b.t()).div(n)));
+      EXPECT_TRUE(near(got.variance[g], a.square().mean(1)));
+    }
+  }
+}
+
+TEST(InputMoments, TakeTheVarianceThatIsKnown) {
+  const auto x = smooth_images(4, 1);
+  auto quiet = x.clone();
+  quiet.select(1, 2).fill_(0.5);  // says nothing: only padding shows
+  const auto moments = moments_of(4, x, x, at::zeros({4, 1, 3, 3}));
+  const auto known = at::full({4}, 7, at::kDouble);
+  const auto scaled = with_variance(moments, known);
+  EXPECT_LT(scaled.variance.mean(1).sub(7).abs().max().item<double>(), 1e-9);
+  for (std::int64_t g = 0; g < 4; ++g) {
+    const auto factor = 7 / moments.variance[g].mean().item<double>();
+    EXPECT_TRUE(scaled.quantized[g].allclose(moments.quantized[g].mul(factor)));
+    EXPECT_TRUE(scaled.mixed[g].allclose(moments.mixed[g].mul(factor)));
+  }
+}
+
+TEST(Hessian, ALayersOutputChangesLessThanByNearestRoundingAndBySquant) {
+  HessianOptions options;
+  options.damping = 1e-3;
+  for (const std::int64_t groups : {1, 6}) {
+    const auto x = smooth_images(6, 5);
+    const auto w = test::normal({12, 6 / groups, 3, 3}, 7);
+    const auto grid = weight_grid(w, kSpec, true, WeightRange::mse);
+    const auto rounded =
+        round_layer_by_hessian(w, moments_of(groups, x, x, w), grid, kSpec, options);
+    const auto error = [&](const at::Tensor& latent, const at::Tensor& scale) {
+      return spread(output(groups, x, on_grid(latent, scale, grid.zero_point).sub(w)));
+    };
+    const double ours = error(rounded.latent, rounded.scale);
+    EXPECT_LT(ours, 0.7 * error(w, grid.scale)) << groups;
+    EXPECT_LT(ours, 0.8 * error(squant(w, grid, kSpec, false), grid.scale)) << groups;
+    const auto codes = codes_of(rounded.latent, rounded.scale, grid.zero_point);
+    // No latent weight lies so near to a threshold that a rounding error could change its code.
+    EXPECT_TRUE(codes.equal(codes_of(on_grid(rounded.latent, rounded.scale, grid.zero_point),
+                                     rounded.scale, grid.zero_point)));
+    EXPECT_LT(rounded.latent.sub(on_grid(rounded.latent, rounded.scale, grid.zero_point))
+                  .abs()
+                  .div(rounded.scale.view({-1, 1, 1, 1}))
+                  .max()
+                  .item<float>(),
+              0.5 - 1.0 / 128);
+  }
+}
+
+TEST(Hessian, DriftIsMadeGood) {
+  const auto x = smooth_images(6, 5), x_hat = x.mul(0.8);
+  const auto w = test::normal({12, 6, 3, 3}, 7);
+  const auto spec = weight_spec(8, false, Mode::deploy);
+  const auto grid = weight_grid(w.mul(1.3), spec, true, WeightRange::min_max);
+  HessianOptions options;
+  options.damping = 1e-4;
+  const auto moments = moments_of(1, x, x_hat, w);
+  const auto error = [&](double drift) {
+    options.drift = drift;
+    const auto rounded = round_layer_by_hessian(w, moments, grid, spec, options);
+    return spread(output(1, x_hat, rounded.latent).sub(output(1, x, w)));
+  };
+  EXPECT_LT(error(1), 0.01 * error(0));
+}
+
+TEST(Hessian, ADeadInputChangesNothing) {
+  const auto w = test::normal({8, 6, 3, 3}, 7);
+  const auto grid = weight_grid(w, kSpec, true, WeightRange::mse);
+  const auto fives = smooth_images(6, 5);
+  auto x = fives.clone();
+  x.select(1, 2).zero_();
+  const auto rounded = round_layer_by_hessian(w, moments_of(1, x, x, w), grid, kSpec, {});
+  const auto codes = codes_of(rounded.latent, rounded.scale, grid.zero_point);
+  // Its own weights are rounded to nearest, on the grid that was found.
+  EXPECT_TRUE(codes.select(1, 2).equal(codes_of(w, rounded.scale, grid.zero_point).select(1, 2)));
+  // Those of the others are what they are without it.
+  const auto without = [](const at::Tensor& t) {
+    return at::cat({t.narrow(1, 0, 2), t.narrow(1, 3, 3)}, 1);
+  };
+  HessianOptions options;  // the mean square is over fewer inputs
+  options.damping *= 5.0 / 6;
+  const auto alone = round_layer_by_hessian(
+      without(w), moments_of(1, without(x), without(x), without(w)), grid, kSpec, options);
+  const auto same = alone.scale.eq(rounded.scale);
+  EXPECT_GT(same.sum().item<int>(), 3);
+  const auto others = codes_of(alone.latent, alone.scale, grid.zero_point);
+  EXPECT_TRUE(others.index({same}).equal(without(codes).index({same})));
+  // Nothing is known at all: nearest rounding.
+  const auto blind =
+      round_layer_by_hessian(w, moments_of(1, x.mul(0), x.mul(0), w), grid, kSpec, {});
+  EXPECT_TRUE(codes_of(blind.latent, blind.scale, grid.zero_point)
+                  .equal(codes_of(w, blind.scale, grid.zero_point)));
+}
+
+TEST(Hessian, RoundsAStudentAndCorrectsItsBias) {
+  const auto teacher = test::residual_network();
+  QuantOptions options;
+  options.weights.rounding = WeightRounding::hessian;
+  options.activations.range = ActivationRange::bn_statistics;
+  auto student = insert_quantizers(teacher, options);
+  calibrate(student, [] { return at::Tensor(); });
+  const auto before = student.parameters.clone();
+  Observer observer;
+  round_weights_by_hessian(
+      {.teacher = teacher, .student = student, .images = test::normal({12, 3, 12, 12}, 5)},
+      observer);
+  for (const auto& site : weight_sites(student)) {
+    EXPECT_FALSE(student.parameters.at(site.parameter).equal(before.at(site.parameter)));
+    EXPECT_TRUE(student.parameters.at(site.op->zero_point_name())
+                    .equal(before.at(site.op->zero_point_name())));
+  }
+  // The last layer reads pooled values with means that BatchNorm tells: by hand.
+  const auto sites = weight_sites(student);
+  const auto& last = sites.back();
+  const auto mean = layer_input_moments(student, teacher).back().mean.flatten();
+  const auto error = last.op->forward({student.parameters.at(last.parameter)}, student.parameters)
+                         .sub(teacher.parameters.at("fc.weight"));
+  const auto expected = teacher.parameters.at("fc.bias").sub(at::matmul(error, mean));
+  EXPECT_TRUE(student.parameters.at("fc.bias").allclose(expected, 1e-4, 1e-5));
+}
+
+}  // namespace
+}  // namespace zsq::quant
