@@ -29,6 +29,13 @@ void print_bits(const QuantizeReport& r) {
   std::printf("%-10s %s\n", "layers", text.c_str());
 }
 
+void print_time(const QuantizeReport& r) {
+  std::printf("%-10s %.1f s", "time", r.seconds);
+  if (r.iterations > 0) std::printf(", %lld iterations", static_cast<long long>(r.iterations));
+  if (r.evaluation_seconds > 0) std::printf("; %.1f s of it to measure", r.evaluation_seconds);
+  std::printf("\n");
+}
+
 void print_summary(const QuantizeReport& r, const std::filesystem::path& output) {
   std::printf("%-10s %s, mode %s, recipe %s, seed %lld\n", "scheme", r.scheme.c_str(),
               r.mode.c_str(), r.recipe.c_str(), static_cast<long long>(r.seed));
@@ -41,12 +48,12 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   if (r.agreement)
     std::printf("%-10s %.2f %% with the teacher on held-out synthetic images\n", "agreement",
                 100 * *r.agreement);
-  std::printf("%-10s %lld iterations in %.0f s\n", "time", static_cast<long long>(r.iterations),
-              r.seconds);
+  print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
   std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
   if (!r.student)
-    std::printf("%-10s zsq eval %s --data IMAGES --preset NAME\n", "next", output.c_str());
+    std::printf("%-10s zsq eval %s --data IMAGES --preset %s\n", "next", output.c_str(),
+                r.preset.empty() ? "NAME" : r.preset.c_str());
 }
 
 }  // namespace

@@ -294,6 +294,7 @@ class Job {
                    const std::string& who) {
     say("evaluating the " + who + " on " + recipe_.data.eval_data);
     const eval::Result result = evaluate(graph, parameters, recipe_.data, observer_);
+    report_.evaluation_seconds += result.seconds;
     return {result.top1, result.top5, result.images};
   }
 

@@ -69,7 +69,7 @@ std::string summary(const QuantizeReport& r) {
     html += row("Agreement on held-out synthetic images", format("%.2f %%", 100 * *r.agreement));
   html += row("Recipe, seed", r.recipe + ", " + std::to_string(r.seed));
   html += row("Iterations", std::to_string(r.iterations) +
-                                format(" (%lld skipped), %.0f s",
+                                format(" (%lld skipped), %.1f s",
                                        static_cast<long long>(r.skipped_steps), r.seconds));
   if (r.kept)
     html += row("Kept state",

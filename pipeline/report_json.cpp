@@ -74,6 +74,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"iterations", r.iterations},
                   {"skipped_steps", r.skipped_steps},
                   {"seconds", r.seconds},
+                  {"evaluation_seconds", r.evaluation_seconds},
                   {"size", {{"fp32_bytes", r.fp32_bytes}, {"quantized_bytes", r.quantized_bytes}}},
                   {"mixed", mixed_json(r.mixed)},
                   {"data", text_or_null(r.data)},
