@@ -22,66 +22,45 @@ ZSQ_HOST_DEVICE float input(const T* x, const T* residual, std::int64_t i, float
 }
 
 template <bool kResidual, bool kMoments, class T, class Act>
-ZSQ_VECTORIZED void forward_rows(const T* __restrict x, const T* __restrict residual,
-                                 T* __restrict y, Rows rows, Act act) {
-  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean];
-  float* __restrict first = rows.sums, * __restrict second = rows.sums + rows.stride;
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const std::int64_t begin = rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j) {
-      const std::int64_t i = begin + j;
-      store(y[i], act.value(input<kResidual>(x, residual, i, gain[j], offset[j])));
-      if constexpr (kMoments) {
-        const float distance = load(x[i]) - mean[j];
-        first[j] += distance;
-        second[j] += distance * distance;
-      }
-    }
-  }
+ZSQ_VECTORIZED void forward_rows(const T* x, const T* residual, T* y, Rows rows, Act act) {
+  const auto [gain, offset, mean, a, b] = rows.params;
+  for_each_element<kMoments ? 2 : 0>(
+      rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
+        store(y[i], act.value(input<kResidual>(x, residual, i, gain[j], offset[j])));
+        if constexpr (kMoments) {
+          const float distance = load(x[i]) - mean[j];
+          sums[0] += distance;
+          sums[1] += distance * distance;
+        }
+      });
 }
 
 template <bool kResidual, bool kWrites, bool kSlopes, class T, class Act>
-ZSQ_VECTORIZED void backward_rows(const T* __restrict x, const T* __restrict residual,
-                                  const T* __restrict dy, T* __restrict dx, T* __restrict dresidual,
+ZSQ_VECTORIZED void backward_rows(const T* x, const T* residual, const T* dy, T* dx, T* dresidual,
                                   Rows rows, Act act) {
-  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean];
-  float* __restrict first = rows.sums, * __restrict second = first + rows.stride, * __restrict third = second + rows.stride;
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const std::int64_t begin = rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j) {
-      const std::int64_t i = begin + j;
-      const float u = input<kResidual>(x, residual, i, gain[j], offset[j]);
-      const float du = act.gradient(u, load(dy[i]));
-      if constexpr (kWrites) store(dx[i], du * gain[j]);
-      if constexpr (kWrites && kResidual) store(dresidual[i], du);
-      first[j] += du;
-      second[j] += du * (load(x[i]) - mean[j]);
-    }
-    if constexpr (kSlopes) {  // apart: both together are too much for the vectoriser
-      for (std::int64_t j = 0; j < rows.width; ++j) {
-        const std::int64_t i = begin + j;
-        const float u = input<kResidual>(x, residual, i, gain[j], offset[j]);
-        third[j] += load(dy[i]) * act.scale_slope_at(u);
-      }
-    }
-  }
+  const auto [gain, offset, mean, a, b] = rows.params;
+  for_each_element<kSlopes ? 3 : 2>(
+      rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
+        const float u = input<kResidual>(x, residual, i, gain[j], offset[j]), above = load(dy[i]);
+        const float du = act.gradient(u, above);
+        if constexpr (kWrites) store(dx[i], du * gain[j]);
+        if constexpr (kWrites && kResidual) store(dresidual[i], du);
+        sums[0] += du;
+        sums[1] += du * (load(x[i]) - mean[j]);
+        if constexpr (kSlopes) sums[2] += above * act.scale_slope_at(u);
+      });
 }
 
 template <bool kResidual, class T, class Act>
-ZSQ_VECTORIZED void through_moments_rows(const T* __restrict x, const T* __restrict residual,
-                                         const T* __restrict dy, T* __restrict dx,
-                                         T* __restrict dresidual, Rows rows, Act act) {
-  const float* __restrict gain = rows.params[kGain], * __restrict offset = rows.params[kOffset], * __restrict mean = rows.params[kMean], * __restrict a = rows.params[kA], * __restrict b = rows.params[kB];
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const std::int64_t begin = rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j) {
-      const std::int64_t i = begin + j;
-      const float du =
-          act.gradient(input<kResidual>(x, residual, i, gain[j], offset[j]), load(dy[i]));
-      store(dx[i], du * gain[j] + a[j] + b[j] * (load(x[i]) - mean[j]));
-      if constexpr (kResidual) store(dresidual[i], du);
-    }
-  }
+ZSQ_VECTORIZED void through_moments_rows(const T* x, const T* residual, const T* dy, T* dx,
+                                         T* dresidual, Rows rows, Act act) {
+  const auto [gain, offset, mean, a, b] = rows.params;
+  for_each_element<0>(rows, [=](std::int64_t i, std::int64_t j, float*) ZSQ_INLINED_LAMBDA {
+    const float du =
+        act.gradient(input<kResidual>(x, residual, i, gain[j], offset[j]), load(dy[i]));
+    store(dx[i], du * gain[j] + a[j] + b[j] * (load(x[i]) - mean[j]));
+    if constexpr (kResidual) store(dresidual[i], du);
+  });
 }
 
 }  // namespace

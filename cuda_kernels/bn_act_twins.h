@@ -30,8 +30,9 @@ struct ClipQuantAct {
     return fake_quant_value(clamp(u, lo, hi), scale, zero_point, range);
   }
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const {
-    const bool passes =
-        (lo < u) & (u < hi) & (!clipped | inside_range(u, scale, zero_point, range));
+    // Where the clip does not bind, the clipped input is u: one division serves all.
+    const bool inside = inside_range(clamp(u, lo, hi), scale, zero_point, range);
+    const bool passes = (lo < u) & (u < hi) & (!clipped | inside);
     return passes ? dy : 0.0f;
   }
   // dy/dscale of y = value(u), see scale_gradient.h.

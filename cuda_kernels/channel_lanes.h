@@ -24,6 +24,23 @@ struct LaneRows {
   float* sums;
 };
 
+// f(i, j, sums) for each element i, which has the numbers at j and adds to sums[kSums]. In the
+// order of memory: several rows at once would save loads, but is not what the processor reads
+// ahead. What f writes is nowhere that it reads.
+template <int kSums, std::size_t kParams, class F>
+ZSQ_INLINED void for_each_element(const LaneRows<kParams>& rows, const F& f) {
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const std::int64_t begin = rows.offset + row * rows.width;
+    ZSQ_NO_ALIAS
+    for (std::int64_t j = 0; j < rows.width; ++j) {
+      float own[kSums + 1];
+      for (int k = 0; k < kSums; ++k) own[k] = rows.sums[k * rows.stride + j];
+      f(begin + j, j, own);
+      for (int k = 0; k < kSums; ++k) rows.sums[k * rows.stride + j] = own[k];
+    }
+  }
+}
+
 ZSQ_VECTORIZED inline void flush_lanes(float* __restrict from, double* __restrict to,
                                        std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

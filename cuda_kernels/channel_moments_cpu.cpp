@@ -6,27 +6,21 @@ namespace zsq::cuda_kernels {
 namespace {
 
 template <class T>
-ZSQ_VECTORIZED void sum_rows(const T* __restrict x, LaneRows<1> rows) {
-  const float* __restrict shift = rows.params[0];
-  float* __restrict first = rows.sums, * __restrict second = rows.sums + rows.stride;
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const T* __restrict at = x + rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j) {
-      const float distance = load(at[j]) - shift[j];
-      first[j] += distance;
-      second[j] += distance * distance;
-    }
-  }
+ZSQ_VECTORIZED void sum_rows(const T* x, LaneRows<1> rows) {
+  const float* shift = rows.params[0];
+  for_each_element<2>(rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
+    const float distance = load(x[i]) - shift[j];
+    sums[0] += distance;
+    sums[1] += distance * distance;
+  });
 }
 
 template <class T>
-ZSQ_VECTORIZED void backward_rows(const T* __restrict x, T* __restrict dx, LaneRows<3> rows) {
-  const float* __restrict mean = rows.params[0], * __restrict a = rows.params[1], * __restrict b = rows.params[2];
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const std::int64_t begin = rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j)
-      store(dx[begin + j], a[j] + b[j] * (load(x[begin + j]) - mean[j]));
-  }
+ZSQ_VECTORIZED void backward_rows(const T* x, T* dx, LaneRows<3> rows) {
+  const auto [mean, a, b] = rows.params;
+  for_each_element<0>(rows, [=](std::int64_t i, std::int64_t j, float*) ZSQ_INLINED_LAMBDA {
+    store(dx[i], a[j] + b[j] * (load(x[i]) - mean[j]));
+  });
 }
 
 }  // namespace

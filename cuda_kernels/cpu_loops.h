@@ -15,6 +15,14 @@
 #else
 #define ZSQ_VECTORIZED
 #endif
+// For what such functions are made of.
+#define ZSQ_INLINED inline __attribute__((always_inline))
+#define ZSQ_INLINED_LAMBDA __attribute__((always_inline))
+#if defined(__GNUC__) && !defined(__clang__)
+#define ZSQ_NO_ALIAS _Pragma("GCC ivdep")
+#else
+#define ZSQ_NO_ALIAS
+#endif
 
 namespace zsq::cuda_kernels {
 

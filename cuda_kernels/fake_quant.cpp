@@ -60,11 +60,12 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
         check_codes(kOp, ctx->saved_data["qmin"].toInt(), ctx->saved_data["qmax"].toInt());
     const GridTensors grid = check_grid(kOp, x, saved[1], saved[2]);
     const at::Tensor dy = in_order_of(x, grads[0]);
-    at::Tensor dscale;
-    if (learns_scale) dscale = scale_gradient(x, dy, grid, range);
-    if (!clipped) return {dy, dscale, none, none, none, none};
-    at::Tensor dx = at::empty_like(x);
-    if (x.numel() == 0) return {dx, dscale, none, none, none, none};
+    const at::Tensor dx = clipped ? at::empty_like(x) : none;
+    if (learns_scale) {
+      const at::Tensor dscale = scale_gradient(x, dy, grid, range, dx);
+      return {clipped ? dx : dy, dscale, none, none, none, none};
+    }
+    if (x.numel() == 0) return {dx, none, none, none, none, none};
     with_element_type(x, [&]<class T>(T) {
       const T *in = elements<T>(x), *dy_data = elements<T>(dy);
       T* out = mutable_elements<T>(dx);
@@ -77,7 +78,7 @@ struct FakeQuant : torch::autograd::Function<FakeQuant> {
         fake_quant_backward_cpu(in, dy_data, out, x.numel(), grid_view(grid, range));
       }
     });
-    return {dx, dscale, none, none, none, none};
+    return {dx, none, none, none, none, none};
   }
 };
 

@@ -141,10 +141,11 @@ struct FakeQuantLayers : torch::autograd::Function<FakeQuantLayers> {
       if (!clipped && !learns_scale) continue;
       grids.push_back(check_grid(kOp, x, saved[3 * i + 1], saved[3 * i + 2]));
       dys.push_back(in_order_of(x, grads[i]));
-      if (learns_scale) results[count + i] = scale_gradient(x, dys.back(), grids.back(), range);
-      if (!clipped) continue;
-      results[i] = at::empty_like(x);
-      if (x.numel() > 0)
+      if (clipped) results[i] = at::empty_like(x);
+      if (learns_scale)
+        results[count + i] =
+            scale_gradient(x, dys.back(), grids.back(), range, clipped ? results[i] : at::Tensor());
+      else if (x.numel() > 0)
         maps.push_back({x.const_data_ptr<float>(), dys.back().const_data_ptr<float>(),
                         results[i].mutable_data_ptr<float>(), x.numel(),
                         grid_view(grids.back(), range)});

@@ -11,7 +11,7 @@
 namespace zsq::cuda_kernels {
 
 at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
-                          CodeRange range) {
+                          CodeRange range, const at::Tensor& dx) {
   if (x.numel() == 0) return at::zeros(grid.scale.sizes(), grid.scale.options());
   // A tensor with one grid is cut into blocks, so that its sum is in parallel.
   const bool per_channel = grid.scale.numel() > 1;
@@ -23,14 +23,15 @@ at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridT
   double* out = sums.mutable_data_ptr<double>();
   with_element_type(x, [&]<class T>(T) {
     const T *in = elements<T>(x), *dy_data = elements<T>(dy);
+    T* dx_data = dx.defined() ? mutable_elements<T>(dx) : nullptr;
     if (x.is_cuda()) {
       const CudaScope cuda("scale_gradient", x.device());
       const at::Tensor partial = at::empty({channel_sums_scratch(channels)}, sums.options());
       if constexpr (kHasCuda)
-        scale_gradient_cuda(in, dy_data, out, partial.mutable_data_ptr<double>(), view,
+        scale_gradient_cuda(in, dy_data, dx_data, out, partial.mutable_data_ptr<double>(), view,
                             cuda.stream());
     } else {
-      scale_gradient_cpu(in, dy_data, out, view);
+      scale_gradient_cpu(in, dy_data, dx_data, out, view);
     }
   });
   return (view.per_channel ? sums : sums.sum()).to(at::kFloat).reshape(grid.scale.sizes());

@@ -12,8 +12,9 @@
 
 namespace zsq::cuda_kernels {
 
-// x, dy f32 or bf16 in one memory order; the result has the scale's shape.
+// x, dy f32 or bf16 in one memory order; the result has the scale's shape. Where dx is given, in
+// that order too, it gets dy where the code of x was not clamped, else 0, in the same pass.
 at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridTensors& grid,
-                          CodeRange range);
+                          CodeRange range, const at::Tensor& dx = {});
 
 }  // namespace zsq::cuda_kernels

@@ -5,28 +5,33 @@
 namespace zsq::cuda_kernels {
 namespace {
 
-template <class T>
-ZSQ_VECTORIZED void sum_rows(const T* __restrict x, const T* __restrict dy, LaneRows<2> rows,
-                             CodeRange range) {
-  const float* __restrict scale = rows.params[0], * __restrict zero_point = rows.params[1];
-  float* __restrict sums = rows.sums;
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    const std::int64_t begin = rows.offset + row * rows.width;
-    for (std::int64_t j = 0; j < rows.width; ++j)
-      sums[j] +=
-          load(dy[begin + j]) * scale_slope(load(x[begin + j]), scale[j], zero_point[j], range);
-  }
+template <bool kWrites, class T>
+ZSQ_VECTORIZED void backward_rows(const T* x, const T* dy, T* dx, LaneRows<2> rows,
+                                  CodeRange range) {
+  const auto [scale, zero_point] = rows.params;
+  for_each_element<1>(rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
+    const float v = load(x[i]), above = load(dy[i]);
+    sums[0] += above * scale_slope(v, scale[j], zero_point[j], range);
+    if constexpr (kWrites)
+      store(dx[i], inside_range(v, scale[j], zero_point[j], range) ? above : 0.0f);
+  });
 }
 
 }  // namespace
 
 template <class T>
-void scale_gradient_cpu(const T* x, const T* dy, double* sums, const ScaleGradientView& view) {
+void scale_gradient_cpu(const T* x, const T* dy, T* dx, double* sums,
+                        const ScaleGradientView& view) {
   for_each_lane<1>(view.layout, std::array{view.scale, view.zero_point}, sums,
-                   [&](const LaneRows<2>& rows) { sum_rows(x, dy, rows, view.range); });
+                   [&](const LaneRows<2>& rows) {
+                     dx ? backward_rows<true>(x, dy, dx, rows, view.range)
+                        : backward_rows<false>(x, dy, dx, rows, view.range);
+                   });
 }
 
-template void scale_gradient_cpu(const float*, const float*, double*, const ScaleGradientView&);
-template void scale_gradient_cpu(const Bf16*, const Bf16*, double*, const ScaleGradientView&);
+template void scale_gradient_cpu(const float*, const float*, float*, double*,
+                                 const ScaleGradientView&);
+template void scale_gradient_cpu(const Bf16*, const Bf16*, Bf16*, double*,
+                                 const ScaleGradientView&);
 
 }  // namespace zsq::cuda_kernels

@@ -8,25 +8,29 @@ namespace {
 template <class T>
 struct Slopes {
   const T *x, *dy;
+  T* dx;
   ScaleGradientView view;
   __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
     const std::int64_t g = view.per_channel ? c : 0;
-    sums[0] += load(dy[i]) * scale_slope(load(x[i]), view.scale[g], view.zero_point[g], view.range);
+    const float v = load(x[i]), above = load(dy[i]);
+    sums[0] += above * scale_slope(v, view.scale[g], view.zero_point[g], view.range);
+    if (dx)
+      store(dx[i], inside_range(v, view.scale[g], view.zero_point[g], view.range) ? above : 0.0f);
   }
 };
 
 }  // namespace
 
 template <class T>
-void scale_gradient_cuda(const T* x, const T* dy, double* sums, double* partial,
+void scale_gradient_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
                          const ScaleGradientView& view, cudaStream_t stream) {
-  launch_channel_sums<1>("scale_gradient", view.layout, sums, partial, Slopes<T>{x, dy, view},
+  launch_channel_sums<1>("scale_gradient", view.layout, sums, partial, Slopes<T>{x, dy, dx, view},
                          stream);
 }
 
-template void scale_gradient_cuda(const float*, const float*, double*, double*,
+template void scale_gradient_cuda(const float*, const float*, float*, double*, double*,
                                   const ScaleGradientView&, cudaStream_t);
-template void scale_gradient_cuda(const Bf16*, const Bf16*, double*, double*,
+template void scale_gradient_cuda(const Bf16*, const Bf16*, Bf16*, double*, double*,
                                   const ScaleGradientView&, cudaStream_t);
 
 }  // namespace zsq::cuda_kernels

@@ -15,12 +15,14 @@ struct ScaleGradientView {
   CodeRange range;
 };
 
-// sums [C]: per channel the sum over dy * dy/dscale.
+// sums [C]: per channel the sum over dy * dy/dscale. Unless dx is null, dx = dy where the code of x
+// was not clamped, else 0.
 template <class T>
-void scale_gradient_cpu(const T* x, const T* dy, double* sums, const ScaleGradientView& view);
+void scale_gradient_cpu(const T* x, const T* dy, T* dx, double* sums,
+                        const ScaleGradientView& view);
 // `partial` is scratch for channel_sums_scratch(channels) doubles.
 template <class T>
-void scale_gradient_cuda(const T* x, const T* dy, double* sums, double* partial,
+void scale_gradient_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
                          const ScaleGradientView& view, cudaStream_t stream);
 
 }  // namespace zsq::cuda_kernels
