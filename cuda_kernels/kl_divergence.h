@@ -6,7 +6,8 @@
 // student, teacher [N, C] f32; scalar f32. Gradient to the student only, first derivatives only:
 //   dL/dstudent = tau * (s - p) / divisor
 //
-// Computed in double: at a large tau the sum is a small difference of large terms.
+// At a large tau the sum is a small difference of large terms: it is computed in double, or in a
+// form without the difference. Either way the result is good to a few units of float's last place.
 #pragma once
 #include <ATen/core/Tensor.h>
 

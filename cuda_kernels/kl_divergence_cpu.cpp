@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// A row takes float where student and teacher are near enough for a form without cancellation, and
+// double elsewhere. With the teacher's unnormalised probabilities e_c, Z their sum, any constant D,
+// d_c = (student_c - teacher_c - D) / tau, and averages E[] over e_c / Z,
+//   KL = E[e^d - 1 - d] + log(1 + G) - G,   s_c - p_c = e_c (e^d_c - 1 - G) / (Z (1 + G)),
+//   G = E[e^d - 1].
+// With D the average of student - teacher, G is as small as the result, and no term is negative in
+// the first sum: float's relative precision is the result's.
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -100,6 +107,118 @@ ZSQ_VECTORIZED double divergence_of(Row s, Row p, std::int64_t classes, double i
   return sum;
 }
 
+// e^v = power (1 + rest + curve), |rest| <= ln 2 / 2, curve = e^rest - 1 - rest, power = 2^n.
+struct Exponential {
+  float n, power, rest, curve;
+};
+// Of v from kLeastExponent to 88.
+constexpr float kLeastExponent = -87;
+ZSQ_HOST_DEVICE Exponential exponential(float v) {
+  constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+  const float n = rintf(v * 0x1.715476p+0f);
+  const float r = (v - n * kLn2High) - n * kLn2Low;
+  float series = 1.0f / 40320;
+  series = series * r + 1.0f / 5040;
+  series = series * r + 1.0f / 720;
+  series = series * r + 1.0f / 120;
+  series = series * r + 1.0f / 24;
+  series = series * r + 1.0f / 6;
+  series = series * r + 1.0f / 2;
+  const auto bits = std::bit_cast<std::int32_t>(n + 0x1.8p23f);
+  return {n, std::bit_cast<float>((bits + 127) << 23), r, series * r * r};
+}
+
+constexpr std::int64_t kFloatTerms = 512;  // that are added up in float before double takes over
+
+ZSQ_VECTORIZED float peak_of(const float* logits, std::int64_t classes) {
+  float peak = logits[0];
+#pragma omp simd reduction(max : peak)
+  for (std::int64_t c = 0; c < classes; ++c) peak = logits[c] > peak ? logits[c] : peak;
+  return peak;
+}
+
+// e_c into `weight`; {Z, sum of e_c (student - teacher)}.
+struct Weights {
+  double total = 0, gap = 0;
+};
+ZSQ_VECTORIZED Weights weigh(const float* __restrict student, const float* __restrict teacher,
+                             float* __restrict weight, std::int64_t classes, float peak,
+                             float inverse_tau) {
+  Weights sums;
+  for (std::int64_t begin = 0; begin < classes; begin += kFloatTerms) {
+    const std::int64_t end = begin + kFloatTerms < classes ? begin + kFloatTerms : classes;
+    float total = 0, gap = 0;
+#pragma omp simd reduction(+ : total, gap)
+    for (std::int64_t c = begin; c < end; ++c) {
+      const float v = (teacher[c] - peak) * inverse_tau;
+      const Exponential e = exponential(v < kLeastExponent ? kLeastExponent : v);
+      weight[c] = e.power + e.power * (e.rest + e.curve);
+      total += weight[c];
+      gap += weight[c] * (student[c] - teacher[c]);
+    }
+    sums.total += total;
+    sums.gap += gap;
+  }
+  return sums;
+}
+
+// e_c (e^d - 1) into `change`; the sums over it and over e_c (e^d - 1 - d). Not `near` where some d
+// is too large for float, or no number.
+struct Changes {
+  double change = 0, curve = 0;
+  bool near = true;
+};
+ZSQ_VECTORIZED Changes change(const float* __restrict student, const float* __restrict teacher,
+                              const float* __restrict weight, float* __restrict changes,
+                              std::int64_t classes, float shift, float inverse_tau) {
+  constexpr float kMost = 20, kLn2 = 0x1.62e43p-1f;
+  Changes sums;
+  std::int32_t far = 0;
+  for (std::int64_t begin = 0; begin < classes; begin += kFloatTerms) {
+    const std::int64_t end = begin + kFloatTerms < classes ? begin + kFloatTerms : classes;
+    float total = 0, curves = 0;
+#pragma omp simd reduction(+ : total, curves) reduction(| : far)
+    for (std::int64_t c = begin; c < end; ++c) {
+      const float d = (student[c] - teacher[c] - shift) * inverse_tau;
+      far |= !(fabsf(d) <= kMost);
+      const Exponential e = exponential(d);
+      const float curve =
+          e.power * e.curve + ((e.power - 1) * (1 + e.rest) - e.n * kLn2);  // e^d - 1 - d
+      changes[c] = weight[c] * (d + curve);
+      total += changes[c];
+      curves += weight[c] * curve;
+    }
+    sums.change += total;
+    sums.curve += curves;
+  }
+  sums.near = far == 0;
+  return sums;
+}
+
+ZSQ_VECTORIZED void subtract(const float* __restrict weight, const float* __restrict changes,
+                             float* __restrict difference, std::int64_t classes, float growth,
+                             float factor) {
+  for (std::int64_t c = 0; c < classes; ++c)
+    difference[c] = (changes[c] - weight[c] * growth) * factor;
+}
+
+// One row in float; not where student and teacher are too far apart. `scratch` has 2 `classes`.
+bool near_row(const float* student, const float* teacher, std::int64_t classes, double inverse_tau,
+              float* scratch, double* row_sum, float* difference) {
+  float *weight = scratch, *changes = scratch + classes;
+  const auto inverse = static_cast<float>(inverse_tau);
+  const Weights w = weigh(student, teacher, weight, classes, peak_of(teacher, classes), inverse);
+  const Changes sums = change(student, teacher, weight, changes, classes,
+                              static_cast<float>(w.gap / w.total), inverse);
+  if (!sums.near) return false;
+  const double growth = sums.change / w.total;
+  *row_sum = sums.curve / w.total + (std::log1p(growth) - growth);
+  if (difference)
+    subtract(weight, changes, difference, classes, static_cast<float>(growth),
+             static_cast<float>(1 / (w.total * (1 + growth))));
+  return true;
+}
+
 }  // namespace
 
 void kl_rows_cpu(const float* student, const float* teacher, std::int64_t rows,
@@ -108,7 +227,11 @@ void kl_rows_cpu(const float* student, const float* teacher, std::int64_t rows,
   const double inverse_tau = 1 / tau;
   at::parallel_for(0, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     Softmax s(classes), p(classes);
+    std::vector<float> scratch(2 * static_cast<std::size_t>(classes));
     for (std::int64_t n = begin; n < end; ++n) {
+      if (near_row(student + n * classes, teacher + n * classes, classes, inverse_tau,
+                   scratch.data(), row_sums + n, difference ? difference + n * classes : nullptr))
+        continue;
       const auto row = [&](Softmax& softmax, const float* logits) {
         softmax.assign(logits, inverse_tau);
         return Row{logits, softmax.probability.data(), softmax.peak, 1 / softmax.sum,

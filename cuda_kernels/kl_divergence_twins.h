@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of kl_divergence.h over raw memory: student, teacher [rows, classes] row-major. The
-// sum is a small difference of large terms (tau flattens both), so it is computed in double.
+// Both twins of kl_divergence.h over raw memory: student, teacher [rows, classes] row-major.
 #pragma once
 #include <cstdint>
 
