@@ -63,6 +63,13 @@ void share_layers(const std::vector<std::int64_t>& sizes, std::int64_t grain, co
   });
 }
 
+// Where rows must stay whole and threads have the same work, a row is of the thread that has its
+// begin: f(row) for the rows of `columns` elements that begin in [begin, end).
+template <class F>
+void for_each_begun_row(std::int64_t begin, std::int64_t end, std::int64_t columns, const F& f) {
+  for (std::int64_t row = (begin + columns - 1) / columns; row * columns < end; ++row) f(row);
+}
+
 // f(layer, begin, end) over the elements of layers that have `n` of them.
 template <class Layer, class F>
 void for_each_share(std::span<const Layer> layers, const F& f) {

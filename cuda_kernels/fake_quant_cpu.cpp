@@ -4,6 +4,7 @@
 
 #include "cuda_kernels/cpu_loops.h"
 #include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/weight_range_twins.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -48,6 +49,18 @@ ZSQ_VECTORIZED std::int64_t changed_run(const float* __restrict before,
   return changed;
 }
 
+// The rows that begin in [begin, end): range, grid and values.
+void value_rows(const LayerMap& l, std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = l.grid.inner;
+  for_each_begun_row(begin, end, n, [&](std::int64_t row) {
+    const float* x = l.x + row * n;
+    const ScaleZero grid = row_grid_cpu(x, n, l.grid.range, l.symmetric);
+    l.scale[row] = grid.scale;
+    l.zero_point[row] = grid.zero_point;
+    value_run(x, l.y + row * n, n, grid.scale, grid.zero_point, l.grid.range);
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -70,6 +83,7 @@ void fake_quant_backward_cpu(const T* x, const T* dy, T* dx, std::int64_t n, con
 void fake_quant_layers_cpu(const std::vector<LayerMap>& layers) {
   for_each_share(std::span(layers), [](const LayerMap& l, std::int64_t first, std::int64_t last) {
     const GridView& grid = l.grid;
+    if (l.scale) return value_rows(l, first, last);
     split_into_runs(first, last, grid.channels, grid.inner,
                     [&](std::int64_t c, std::int64_t i, std::int64_t end) {
                       const float scale = grid.scale[c], zero_point = grid.zero_point[c];

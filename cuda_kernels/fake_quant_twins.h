@@ -30,12 +30,15 @@ void fake_quant_backward_cuda(const T* x, const T* dy, T* dx, std::int64_t n, co
                               cudaStream_t stream);
 
 // The same for the weights of several layers, n >= 1 elements each. dy null: y is the value, else
-// the gradient.
+// the gradient. On the CPU a grid may be found on the way, while a row is in the cache: then
+// `scale` and `zero_point` are the grid's memory, to be filled.
 struct LayerMap {
   const float *x, *dy;
   float* y;
   std::int64_t n;
   GridView grid;
+  float *scale = nullptr, *zero_point = nullptr;
+  bool symmetric = false;  // of a grid that is found
 };
 void fake_quant_layers_cpu(const std::vector<LayerMap>& layers);
 void fake_quant_layers_cuda(const std::vector<LayerMap>& layers, cudaStream_t stream);

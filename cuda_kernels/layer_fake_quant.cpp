@@ -21,6 +21,11 @@ constexpr const char* kOp = "fake_quant_layers";
 
 bool has_grid(const QuantLayer& layer) { return layer.grid.scale.defined(); }
 
+// Whether the grid is found row by row as the weight is quantized, which spares the CPU a pass.
+bool finds_on_the_way(const QuantLayer& layer) {
+  return !has_grid(layer) && layer.per_channel && layer.weight.is_cpu();
+}
+
 std::int64_t rows_of(const QuantLayer& layer) {
   return layer.per_channel ? layer.weight.size(0) : 1;
 }
@@ -40,8 +45,9 @@ void check_layers(const std::vector<QuantLayer>& layers) {
   }
 }
 
-// Of checked layers. New grids are views of two tensors that hold those of all layers.
-std::vector<Grid> grids_of(const std::vector<QuantLayer>& layers) {
+// Of checked layers. New grids are views of two tensors that hold those of all layers. With `later`
+// they have no values yet where finds_on_the_way().
+std::vector<Grid> grids_of(const std::vector<QuantLayer>& layers, bool later = false) {
   std::int64_t rows = 0;
   for (const QuantLayer& layer : layers)
     if (!has_grid(layer)) rows += rows_of(layer);
@@ -60,13 +66,15 @@ std::vector<Grid> grids_of(const std::vector<QuantLayer>& layers) {
     const auto part = [&](const at::Tensor& all) {
       return layer.per_channel ? all.narrow(0, first, own) : all.select(0, first);
     };
-    weights.push_back(dense(layer.weight.detach()));
     grids.push_back({part(scales), part(zero_points)});
-    views.push_back({weights.back().const_data_ptr<float>(), own, layer.weight.numel() / own,
-                     check_codes(kOp, layer.qmin, layer.qmax), layer.symmetric, first});
+    if (!later || !finds_on_the_way(layer)) {
+      weights.push_back(dense(layer.weight.detach()));
+      views.push_back({weights.back().const_data_ptr<float>(), own, layer.weight.numel() / own,
+                       check_codes(kOp, layer.qmin, layer.qmax), layer.symmetric, first});
+    }
     first += own;
   }
-  if (rows == 0) return grids;
+  if (views.empty()) return grids;
   float* scale = scales.mutable_data_ptr<float>();
   float* zero_point = zero_points.mutable_data_ptr<float>();
   if (scales.is_cuda()) {
@@ -90,7 +98,7 @@ void map_layers(const std::vector<LayerMap>& maps, const at::Tensor& like) {
 
 struct LayerSettings {
   std::int64_t qmin, qmax;
-  bool clipped, learns_scale;
+  bool clipped, learns_scale, finds_grid, symmetric;
 };
 
 struct FakeQuantLayers : torch::autograd::Function<FakeQuantLayers> {
@@ -103,7 +111,7 @@ struct FakeQuantLayers : torch::autograd::Function<FakeQuantLayers> {
     std::vector<LayerMap> maps;
     bool needed = false;
     for (std::size_t i = 0; i < settings.size(); ++i) {
-      const auto [qmin, qmax, clipped, learns_scale] = settings[i];
+      const auto [qmin, qmax, clipped, learns_scale, finds_grid, symmetric] = settings[i];
       const CodeRange range = check_codes(kOp, qmin, qmax);
       const at::Tensor x = dense(weights[i]);
       grids.push_back(check_grid(kOp, x, scales[i], zero_points[i]));
@@ -111,10 +119,13 @@ struct FakeQuantLayers : torch::autograd::Function<FakeQuantLayers> {
       saved_settings.insert(saved_settings.end(), {qmin, qmax, clipped, learns_scale});
       saved.insert(saved.end(), {x, scales[i], zero_points[i]});
       needed = needed || clipped || learns_scale;
-      if (x.numel() > 0)
-        maps.push_back({x.const_data_ptr<float>(), nullptr,
-                        outputs.back().mutable_data_ptr<float>(), x.numel(),
-                        grid_view(grids.back(), range)});
+      if (x.numel() == 0) continue;
+      maps.push_back({x.const_data_ptr<float>(), nullptr, outputs.back().mutable_data_ptr<float>(),
+                      x.numel(), grid_view(grids.back(), range)});
+      if (!finds_grid) continue;
+      maps.back().scale = grids.back().scale.mutable_data_ptr<float>();
+      maps.back().zero_point = grids.back().zero_point.mutable_data_ptr<float>();
+      maps.back().symmetric = symmetric;
     }
     map_layers(maps, weights[0]);
     ctx->saved_data["settings"] = saved_settings;
@@ -166,14 +177,14 @@ std::vector<at::Tensor> fake_quant_layers(const std::vector<QuantLayer>& layers)
   check_layers(layers);
   std::vector<at::Tensor> weights, scales, zero_points;
   std::vector<LayerSettings> settings;
-  for (const Grid& grid : grids_of(layers)) {
+  for (const Grid& grid : grids_of(layers, /*later=*/true)) {
     const QuantLayer& layer = layers[weights.size()];
     check_grid(kOp, layer.weight, grid.scale, grid.zero_point);
     weights.push_back(layer.weight);
     scales.push_back(grid.scale);
     zero_points.push_back(grid.zero_point);
     settings.push_back({layer.qmin, layer.qmax, layer.surrogate == Surrogate::clipped,
-                        grid.scale.requires_grad()});
+                        grid.scale.requires_grad(), finds_on_the_way(layer), layer.symmetric});
   }
   return FakeQuantLayers::apply(at::TensorList(weights), at::TensorList(scales),
                                 at::TensorList(zero_points), settings);

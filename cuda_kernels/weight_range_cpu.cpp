@@ -5,35 +5,18 @@
 namespace zsq::cuda_kernels {
 namespace {
 
-constexpr int kLanes = 64;
-
-// Minimum and maximum of a run, n >= 1; NaN where the run holds one. The lanes make the order of
-// the comparisons explicit, so the compiler may use vectors.
+// Minimum and maximum of a run, n >= 1; NaN where the run holds one.
 ZSQ_VECTORIZED void run_min_max(const float* x, std::int64_t n, float* lo_out, float* hi_out) {
-  float lo[kLanes], hi[kLanes];
-  std::int32_t nan[kLanes] = {};
-  for (int j = 0; j < kLanes; ++j) lo[j] = hi[j] = x[0];
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) {
-      const float v = x[i + j];
-      lo[j] = v < lo[j] ? v : lo[j];
-      hi[j] = v > hi[j] ? v : hi[j];
-      nan[j] |= v != v;
-    }
+  float lo = x[0], hi = x[0];
+  std::int32_t nan = 0;
+#pragma omp simd reduction(min : lo) reduction(max : hi) reduction(| : nan)
+  for (std::int64_t i = 0; i < n; ++i) {
+    lo = x[i] < lo ? x[i] : lo;
+    hi = x[i] > hi ? x[i] : hi;
+    nan |= x[i] != x[i];
   }
-  for (; i < n; ++i) {
-    lo[0] = x[i] < lo[0] ? x[i] : lo[0];
-    hi[0] = x[i] > hi[0] ? x[i] : hi[0];
-    nan[0] |= x[i] != x[i];
-  }
-  for (int j = 1; j < kLanes; ++j) {
-    lo[0] = lo[j] < lo[0] ? lo[j] : lo[0];
-    hi[0] = hi[j] > hi[0] ? hi[j] : hi[0];
-    nan[0] |= nan[j];
-  }
-  *lo_out = nan[0] ? kNan : lo[0];
-  *hi_out = nan[0] ? kNan : hi[0];
+  *lo_out = nan ? kNan : lo;
+  *hi_out = nan ? kNan : hi;
 }
 
 }  // namespace
@@ -56,22 +39,23 @@ void grid_from_range_cpu(const float* lo, const float* hi, std::int64_t n, CodeR
   }
 }
 
+ScaleZero row_grid_cpu(const float* x, std::int64_t n, CodeRange range, bool symmetric) {
+  float lo, hi;
+  run_min_max(x, n, &lo, &hi);
+  return grid_of_range(lo, hi, range, symmetric);
+}
+
 void row_grids_cpu(const std::vector<RowsView>& layers, float* scale, float* zero_point) {
-  // By elements, so that threads have the same work: a row is of the thread that has its begin.
   std::vector<std::int64_t> sizes;
   for (const RowsView& layer : layers) sizes.push_back(layer.rows * layer.columns);
   share_layers(sizes, kGrain, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
     const RowsView& layer = layers[i];
-    const auto row_at = [&](std::int64_t element) {
-      return (element + layer.columns - 1) / layer.columns;
-    };
-    for (std::int64_t row = row_at(begin); row < row_at(end); ++row) {
-      float lo, hi;
-      run_min_max(layer.x + row * layer.columns, layer.columns, &lo, &hi);
-      const ScaleZero grid = grid_of_range(lo, hi, layer.range, layer.symmetric);
+    for_each_begun_row(begin, end, layer.columns, [&](std::int64_t row) {
+      const ScaleZero grid =
+          row_grid_cpu(layer.x + row * layer.columns, layer.columns, layer.range, layer.symmetric);
       scale[layer.first + row] = grid.scale;
       zero_point[layer.first + row] = grid.zero_point;
-    }
+    });
   });
 }
 

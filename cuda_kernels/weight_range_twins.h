@@ -19,6 +19,9 @@ void grid_from_range_cpu(const float* lo, const float* hi, std::int64_t n, CodeR
 void grid_from_range_cuda(const float* lo, const float* hi, std::int64_t n, CodeRange range,
                           bool symmetric, float* scale, float* zero_point, cudaStream_t stream);
 
+// Both for one row, n >= 1.
+ScaleZero row_grid_cpu(const float* x, std::int64_t n, CodeRange range, bool symmetric);
+
 // Both for the rows of several layers: row r of x [rows, columns], columns >= 1, gives
 // scale[first + r] and zero_point[first + r].
 struct RowsView {
