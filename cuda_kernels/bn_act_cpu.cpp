@@ -13,10 +13,10 @@ std::array<const float*, kNumbers> numbers(const BnActChannels& c) {
   return {c.gain, c.offset, c.mean, c.a, c.b};
 }
 
+// Of v = x[i], which is loaded once: after a store the compiler would load it again.
 template <bool kResidual, class T>
-ZSQ_HOST_DEVICE float input(const T* x, const T* residual, std::int64_t i, float gain,
-                            float offset) {
-  const float u = affine(load(x[i]), gain, offset);
+ZSQ_HOST_DEVICE float input(float v, const T* residual, std::int64_t i, float gain, float offset) {
+  const float u = affine(v, gain, offset);
   if constexpr (kResidual) return u + load(residual[i]);
   return u;
 }
@@ -26,9 +26,10 @@ ZSQ_VECTORIZED void forward_rows(const T* x, const T* residual, T* y, Rows rows,
   const auto [gain, offset, mean, a, b] = rows.params;
   for_each_element<kMoments ? 2 : 0>(
       rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
-        store(y[i], act.value(input<kResidual>(x, residual, i, gain[j], offset[j])));
+        const float v = load(x[i]);
+        store(y[i], act.value(input<kResidual>(v, residual, i, gain[j], offset[j])));
         if constexpr (kMoments) {
-          const float distance = load(x[i]) - mean[j];
+          const float distance = v - mean[j];
           sums[0] += distance;
           sums[1] += distance * distance;
         }
@@ -41,12 +42,13 @@ ZSQ_VECTORIZED void backward_rows(const T* x, const T* residual, const T* dy, T*
   const auto [gain, offset, mean, a, b] = rows.params;
   for_each_element<kSlopes ? 3 : 2>(
       rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
-        const float u = input<kResidual>(x, residual, i, gain[j], offset[j]), above = load(dy[i]);
+        const float v = load(x[i]), above = load(dy[i]);
+        const float u = input<kResidual>(v, residual, i, gain[j], offset[j]);
         const float du = act.gradient(u, above);
         if constexpr (kWrites) store(dx[i], du * gain[j]);
         if constexpr (kWrites && kResidual) store(dresidual[i], du);
         sums[0] += du;
-        sums[1] += du * (load(x[i]) - mean[j]);
+        sums[1] += du * (v - mean[j]);
         if constexpr (kSlopes) sums[2] += above * act.scale_slope_at(u);
       });
 }
@@ -56,9 +58,10 @@ ZSQ_VECTORIZED void through_moments_rows(const T* x, const T* residual, const T*
                                          T* dresidual, Rows rows, Act act) {
   const auto [gain, offset, mean, a, b] = rows.params;
   for_each_element<0>(rows, [=](std::int64_t i, std::int64_t j, float*) ZSQ_INLINED_LAMBDA {
+    const float v = load(x[i]);
     const float du =
-        act.gradient(input<kResidual>(x, residual, i, gain[j], offset[j]), load(dy[i]));
-    store(dx[i], du * gain[j] + a[j] + b[j] * (load(x[i]) - mean[j]));
+        act.gradient(input<kResidual>(v, residual, i, gain[j], offset[j]), load(dy[i]));
+    store(dx[i], du * gain[j] + a[j] + b[j] * (v - mean[j]));
     if constexpr (kResidual) store(dresidual[i], du);
   });
 }
