@@ -3,17 +3,14 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <set>
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "models/blocks.h"
 #include "quant/bias_correction.h"
-#include "quant/equalize.h"
 #include "quant/hessian_layer.h"
+#include "quant/paired_blocks.h"
 
 namespace zsq::quant {
 namespace {
@@ -21,70 +18,42 @@ namespace {
 using models::Block;
 using models::Graph;
 using models::NodeId;
-using models::Shape;
 using Clock = std::chrono::steady_clock;
-
-std::int64_t values_of(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
 
 class Walk {
  public:
   Walk(const HessianJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
-        teacher_(job.student.options.equalize ? equalize(job.teacher) : job.teacher),
-        blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
-        shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)),
+        pair_(job.teacher, job.student),
+        teacher_(pair_.teacher()),
         sites_(weight_sites(job.student)),
         known_(layer_input_moments(job.student, teacher_)) {}
 
   void run() {
-    for (const auto& batch : job_.images.narrow(0, 0, affordable_images()).split(job_.batch_size)) {
+    const auto images = pair_.affordable(job_.images.size(0), job_.memory, observer_);
+    for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
       float_values_.push_back(batch);
       values_.push_back(batch);
     }
-    for (const Block& block : blocks_) {
+    for (const Block& block : pair_.blocks()) {
       for (std::size_t i = 0; i < sites_.size(); ++i) {
         const NodeId layer = teacher_.graph.id_of(job_.student.graph[sites_[i].layer].name);
         if (layer > block.entry && layer <= block.exit) round(block, i, layer);
       }
-      const Graph part = cut(teacher_.graph, block.entry, block.exit, block);
-      const Graph students = fuse_activations(cut_student(block, students_node(block.exit)));
+      const Graph part = pair_.teachers_part(block.entry, block.exit);
+      const Graph students =
+          fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
       for (auto& values : float_values_) values = run(part, teacher_.parameters, values);
       for (auto& values : values_) values = run(students, job_.student.parameters, values);
     }
   }
 
  private:
-  NodeId students_node(NodeId id) const {
-    return job_.student.graph.id_of(teacher_.graph[id].name);
-  }
-  Graph cut(const Graph& graph, NodeId entry, NodeId exit, const Block& block) const {
-    return models::cut_out(graph, entry, exit, shapes_[block.entry]);
-  }
-  Graph cut_student(const Block& block, NodeId exit) const {
-    return cut(job_.student.graph, students_node(block.entry), exit, block);
-  }
   static at::Tensor run(const Graph& part, const models::ParameterStore& parameters,
                         const at::Tensor& input) {
     return models::execute(part, parameters,
                            models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast));
-  }
-
-  // Values at the border of two blocks, of student and float network, lie in memory at a time.
-  std::int64_t affordable_images() const {
-    std::int64_t largest = 0;
-    for (const Block& block : blocks_)
-      largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
-    const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
-    const auto fits = std::max<std::int64_t>(1, (job_.memory << 20) / bytes);
-    if (fits < job_.images.size(0))
-      observer_.on_message(LogLevel::warning, "there is memory for the values of " +
-                                                  std::to_string(fits) + " images; the other " +
-                                                  std::to_string(job_.images.size(0) - fits) +
-                                                  " are left out");
-    return std::min(fits, job_.images.size(0));
   }
 
   // One value a channel; of a tensor without a map each value is one.
@@ -95,8 +64,8 @@ class Walk {
 
   InputMoments input_moments(const Block& block, const WeightSite& site, NodeId layer) const {
     const auto& node = job_.student.graph[site.layer];
-    const Graph before = cut(teacher_.graph, block.entry, teacher_.graph[layer].inputs[0], block);
-    const Graph students = cut_student(block, node.inputs[0]);
+    const Graph before = pair_.teachers_part(block.entry, teacher_.graph[layer].inputs[0]);
+    const Graph students = pair_.students_part(block.entry, node.inputs[0]);
     InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
                         job_.student.options.hessian.positions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
@@ -131,9 +100,8 @@ class Walk {
 
   const HessianJob& job_;
   Observer& observer_;
-  models::Model teacher_;  // as the student started from it
-  std::vector<Block> blocks_;
-  std::vector<Shape> shapes_;
+  PairedBlocks pair_;
+  const models::Model& teacher_;  // of the pair
   std::vector<WeightSite> sites_;
   std::vector<Moments> known_;                     // of what the layers read
   std::set<std::string> rounded_;                  // parameters

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "quant/equalize.h"
+#include "quant/paired_blocks.h"
 #include "train/reconstruct_block.h"
 
 namespace zsq::train {
@@ -19,14 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using models::Block;
 using models::Graph;
-using models::Shape;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::int64_t values_of(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 class Reconstruction {
@@ -34,12 +29,12 @@ class Reconstruction {
   Reconstruction(const ReconstructJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
-        teacher_(job.student.options.equalize ? quant::equalize(job.teacher) : job.teacher),
-        blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
-        shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)) {}
+        pair_(job.teacher, job.student),
+        teacher_(pair_.teacher()),
+        blocks_(pair_.blocks()) {}
 
   ReconstructReport operator()() {
-    report_.images = affordable_images();
+    report_.images = pair_.affordable(job_.images.size(0), job_.options.memory, observer_);
     batch_ = std::min(job_.options.batch_size, report_.images);
     BlockValues values;
     values.float_input = values.student_input = job_.images.narrow(0, 0, report_.images);
@@ -57,27 +52,10 @@ class Reconstruction {
 
  private:
   Graph teachers_part(const Block& block) const {
-    return models::cut_out(teacher_.graph, block.entry, block.exit, shapes_[block.entry]);
+    return pair_.teachers_part(block.entry, block.exit);
   }
   Graph students_part(const Block& block) const {
-    const auto& graph = job_.student.graph;
-    const auto same = [&](models::NodeId id) { return graph.id_of(teacher_.graph[id].name); };
-    return models::cut_out(graph, same(block.entry), same(block.exit), shapes_[block.entry]);
-  }
-
-  // A block's inputs and outputs, of student and float network, lie in memory at a time.
-  std::int64_t affordable_images() const {
-    std::int64_t largest = 0;
-    for (const Block& block : blocks_)
-      largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
-    const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
-    const auto fits = std::max<std::int64_t>(1, (job_.options.memory << 20) / bytes);
-    if (fits < job_.images.size(0))
-      observer_.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
-                                                  std::to_string(fits) + " images; the other " +
-                                                  std::to_string(job_.images.size(0) - fits) +
-                                                  " are left out");
-    return std::min(fits, job_.images.size(0));
+    return pair_.students_part(block.entry, pair_.students_node(block.exit));
   }
 
   // Of a batch in the float network.
@@ -202,9 +180,9 @@ class Reconstruction {
 
   const ReconstructJob& job_;
   Observer& observer_;
-  models::Model teacher_;  // as the student started from it
-  std::vector<Block> blocks_;
-  std::vector<Shape> shapes_;
+  quant::PairedBlocks pair_;
+  const models::Model& teacher_;  // of the pair
+  const std::vector<Block>& blocks_;
   std::int64_t batch_ = 1;
   ReconstructReport report_;
   Clock::time_point begin_ = Clock::now();

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/paired_blocks.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "quant/equalize.h"
+
+namespace zsq::quant {
+namespace {
+
+std::int64_t values_of(const models::Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+PairedBlocks::PairedBlocks(const models::Model& teacher, const Student& student)
+    : student_(student),
+      teacher_(student.options.equalize ? equalize(teacher) : teacher),
+      blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
+      shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)) {}
+
+models::Graph PairedBlocks::teachers_part(models::NodeId entry, models::NodeId exit) const {
+  return models::cut_out(teacher_.graph, entry, exit, shapes_[entry]);
+}
+
+models::Graph PairedBlocks::students_part(models::NodeId entry,
+                                          models::NodeId students_exit) const {
+  return models::cut_out(student_.graph, students_node(entry), students_exit, shapes_[entry]);
+}
+
+models::NodeId PairedBlocks::students_node(models::NodeId teachers) const {
+  return student_.graph.id_of(teacher_.graph[teachers].name);
+}
+
+std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory,
+                                      Observer& observer) const {
+  std::int64_t largest = 0;
+  for (const auto& block : blocks_)
+    largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
+  const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
+  const auto fits = std::max<std::int64_t>(1, (memory << 20) / bytes);
+  if (fits < images)
+    observer.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
+                                               std::to_string(fits) + " images; the other " +
+                                               std::to_string(images - fits) + " are left out");
+  return std::min(fits, images);
+}
+
+}  // namespace zsq::quant

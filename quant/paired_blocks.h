@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A float network and its student, cut into the same blocks (models/blocks.h), for what works
+// through both block after block with the values in between kept.
+#pragma once
+#include "core/observer.h"
+#include "models/blocks.h"
+#include "quant/student.h"
+
+namespace zsq::quant {
+
+class PairedBlocks {
+ public:
+  // Keeps a reference to the student.
+  PairedBlocks(const models::Model& teacher, const Student& student);
+
+  // As the student started from it: equalized where its options say so.
+  const models::Model& teacher() const { return teacher_; }
+  const std::vector<models::Block>& blocks() const { return blocks_; }
+
+  // What lies behind `entry` up to `exit`, both nodes of the teacher. The student's counterpart may
+  // end before a node of its own: `students_exit`.
+  models::Graph teachers_part(models::NodeId entry, models::NodeId exit) const;
+  models::Graph students_part(models::NodeId entry, models::NodeId students_exit) const;
+  models::NodeId students_node(models::NodeId teachers) const;
+
+  // How many of `images` have room in `memory` MiB with their values at both ends of a block, of
+  // student and teacher, f32; a warning where it is not all of them.
+  std::int64_t affordable(std::int64_t images, std::int64_t memory, Observer& observer) const;
+
+ private:
+  const Student& student_;
+  models::Model teacher_;
+  std::vector<models::Block> blocks_;
+  std::vector<models::Shape> shapes_;
+};
+
+}  // namespace zsq::quant
