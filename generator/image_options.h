@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How single images are optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136, HAST
-// 2303.13826). Torch-free; recipe keys "generate.images.*".
+// How single images are made: optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136,
+// HAST 2303.13826), or drawn (generator/draw_images.h). Torch-free; recipe keys
+// "generate.images.*".
 #pragma once
 #include <cstdint>
 
@@ -23,7 +24,15 @@ struct EnumNames<ImageStatistics> {
   static constexpr std::array<std::string_view, 2> names{"moments", "normalised"};
 };
 
+enum class ImageSource { optimised, drawn };
+
+template <>
+struct EnumNames<ImageSource> {
+  static constexpr std::array<std::string_view, 2> names{"optimised", "drawn"};
+};
+
 struct ImageOptions {
+  ImageSource source = ImageSource::optimised;
   std::int64_t batch_size = 64;
   std::int64_t steps = 500;
   double lr = 0.1;
@@ -41,6 +50,10 @@ struct ImageOptions {
 
 template <class Visitor, class Options>
 void visit_image_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"generate.images.source",
+                    "of images for blocks, for quantize.weights.rounding=hessian and for zsq "
+                    "generate: optimised against the network, or random shapes, drawn at once"},
+        o.source);
   visit(SettingInfo{"generate.images.batch_size",
                     "images that are optimised together, and whose moments are compared", "images",
                     2, 65536},

@@ -28,7 +28,8 @@ std::map<std::string, std::string> describe(const std::string& sha256, const Rec
                                               {"images", std::to_string(set.images)},
                                               {"preset", recipe.data.preset}};
   for (const SettingHelp& setting : describe_settings(recipe))
-    if (setting.key.starts_with("generate.images.")) metadata[setting.key] = setting.value;
+    if (setting.key.starts_with("generate.images.") && setting.key != "generate.images.source")
+      metadata[setting.key] = setting.value;
   return metadata;
 }
 
@@ -70,6 +71,7 @@ at::Tensor make(const models::Model& teacher, const Recipe& recipe, const Distil
   const std::uint64_t seed = stream_seed(0, set.purpose, 0);
   train::ImageJob job = image_job(teacher, recipe, set.images);
   job.seed = seed;
+  job.options.source = ImageSource::optimised;
   return with_squares(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
 }
 

@@ -20,9 +20,9 @@ struct DistilledSet {
   std::int64_t images = 0;
 };
 
-// f32 [N, C, H, W] on the teacher's device, made by recipe.images. `sha256` is of the teacher's
-// file; it, the settings and the set name the file in cache_folder(). A file that is damaged is
-// made anew; one that cannot be written is a warning.
+// f32 [N, C, H, W] on the teacher's device, optimised by recipe.images. `sha256` is of the
+// teacher's file; it, the settings and the set name the file in cache_folder(). A file that is
+// damaged is made anew; one that cannot be written is a warning.
 at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
                             const Recipe& recipe, const DistilledSet& set, Observer& observer);
 

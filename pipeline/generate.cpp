@@ -54,14 +54,13 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   const train::ImageJob job = pipeline::image_job(teacher, recipe, options.images);
   const auto [channels, height, width] = teacher.graph.input_shape;
   pipeline::Staging staging(output);
-  const auto writer = pipeline::open_image_writer(
-      options.form, staging.folder(),
-      {.shape = {options.images, channels, height, width},
-       .labels = train::bank_labels(options.images, teacher.classes, job.seed),
-       .classes = teacher.classes,
-       .preset = preset,
-       .metadata = metadata_of(report, recipe)});
-  const train::ImageReport made = train::make_images(
+  const auto writer =
+      pipeline::open_image_writer(options.form, staging.folder(),
+                                  {.shape = {options.images, channels, height, width},
+                                   .classes = teacher.classes,
+                                   .preset = preset,
+                                   .metadata = metadata_of(report, recipe)});
+  const train::ImageReport made = pipeline::make_images(
       job, observer, [&](const train::MadeImages& images) { writer->add(images); });
   writer->finish();
   report.files = staging.publish();

@@ -29,7 +29,8 @@ struct GenerateReport {
   std::int64_t seed = 0, images = 0, steps = 0;
   double cross_entropy = 0;          // of the finished images against their labels, in nats
   double batch_norm_statistics = 0;  // distance of batch from running moments, docs/method.md
-  double label_agreement = 0;        // share of the images in which the network sees their label
+  double label_agreement = 0;        // share of the images in which the network sees their label;
+                                     // of drawn ones that is what the label is
   double seconds = 0;
   std::vector<std::filesystem::path> files;  // files and folders in `output`
 };

@@ -38,28 +38,30 @@ class Safetensors : public ImageWriter {
  public:
   Safetensors(const fs::path& folder, const ImageSet& set)
       : file_(folder / "bank.safetensors",
-              {{"labels", DType::i64, {set.shape[0]}}, {"images", DType::f32, set.shape}},
-              set.metadata) {
-    file_.write(bytes_of(set.labels));
-  }
+              {{"images", DType::f32, set.shape}, {"labels", DType::i64, {set.shape[0]}}},
+              set.metadata) {}
   void add(const train::MadeImages& made) override {
     file_.write(bytes_of(made.images.contiguous()));
+    labels_.push_back(made.labels);
   }
-  void finish() override { file_.commit(); }
+  void finish() override {
+    file_.write(bytes_of(at::cat(labels_)));
+    file_.commit();
+  }
 
  private:
   formats::SafetensorsWriter file_;
+  std::vector<at::Tensor> labels_;
 };
 
 class Npy : public ImageWriter {
  public:
   Npy(const fs::path& folder, const ImageSet& set)
       : images_(folder / "images.npy", DType::f32, set.shape),
-        labels_(folder / "labels.npy", DType::i64, {set.shape[0]}) {
-    labels_.write(bytes_of(set.labels));
-  }
+        labels_(folder / "labels.npy", DType::i64, {set.shape[0]}) {}
   void add(const train::MadeImages& made) override {
     images_.write(bytes_of(made.images.contiguous()));
+    labels_.write(bytes_of(made.labels.contiguous()));
   }
   void finish() override {
     images_.commit();
@@ -72,17 +74,19 @@ class Npy : public ImageWriter {
 
 class Npz : public ImageWriter {
  public:
-  Npz(const fs::path& folder, const ImageSet& set) : file_(folder / "images.npz"), set_(set) {}
-  void add(const train::MadeImages& made) override { images_.push_back(made.images); }
+  Npz(const fs::path& folder, const ImageSet&) : file_(folder / "images.npz") {}
+  void add(const train::MadeImages& made) override {
+    images_.push_back(made.images);
+    labels_.push_back(made.labels);
+  }
   void finish() override {
     formats::write_npz(file_, {{"images", models::to_array(at::cat(images_))},
-                               {"labels", models::to_array(set_.labels)}});
+                               {"labels", models::to_array(at::cat(labels_))}});
   }
 
  private:
   fs::path file_;
-  ImageSet set_;
-  std::vector<at::Tensor> images_;
+  std::vector<at::Tensor> images_, labels_;
 };
 
 class Ort : public ImageWriter {

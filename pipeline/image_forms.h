@@ -16,7 +16,6 @@ namespace zsq::pipeline {
 // What is known before the first image.
 struct ImageSet {
   std::vector<std::int64_t> shape;  // N, C, H, W
-  at::Tensor labels;                // int64 [N]
   std::int64_t classes = 0;
   const eval::Preset* preset = nullptr;  // null: none was named
   std::map<std::string, std::string> metadata;

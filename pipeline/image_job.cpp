@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/image_job.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "core/error.h"
+#include "generator/draw_images.h"
+#include "losses/losses.h"
 #include "pipeline/session.h"
+#include "train/parameters.h"
+#include "train/teacher_pass.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -18,12 +28,25 @@ at::Tensor pixel_value(const eval::Preset& preset, double share) {
   return at::tensor(values, at::kFloat);
 }
 
+at::Tensor drawn(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
+  const auto shares = generator::draw_images(first, n, job.teacher.graph.input_shape, job.seed);
+  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
+}
+
 }  // namespace
 
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
-  if (recipe.data.preset.empty()) return job;
+  if (recipe.data.preset.empty()) {
+    if (recipe.images.source != ImageSource::drawn) return job;
+    const QuantOptions& q = recipe.quantize;
+    const bool known = q.image_lo < q.image_hi;
+    const auto channels = teacher.graph.input_shape[0];
+    job.lowest = at::full({channels}, known ? q.image_lo : -2.0, at::kFloat);
+    job.highest = at::full({channels}, known ? q.image_hi : 2.0, at::kFloat);
+    return job;
+  }
   const eval::Preset& preset = require_preset(recipe.data.preset);
   const std::int64_t channels = teacher.graph.input_shape[0];
   if (channels != 3)
@@ -35,7 +58,37 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   return job;
 }
 
+train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
+                               const train::ImageSink& sink) {
+  if (job.options.source == ImageSource::optimised) return train::make_images(job, observer, sink);
+  if (job.images < 1)
+    throw Error(ErrorCode::usage,
+                std::to_string(job.images) + " images were asked for; 1 is the least");
+  const auto begin = std::chrono::steady_clock::now();
+  const at::NoGradGuard no_grad;
+  const train::TeacherPass pass(job.teacher.graph, job.teacher.parameters);
+  const auto running = train::running_moments(job.teacher);
+  train::ImageReport report{.images = job.images, .label_agreement = 1};
+  for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
+    if (observer.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
+                                          std::to_string(job.images) + " images; nothing was kept");
+    const auto images = drawn(job, first, std::min(job.options.batch_size, job.images - first));
+    const auto seen = pass(images.to(running.front().mean.device()));
+    const auto labels = seen.logits.argmax(1);
+    const double share = static_cast<double>(images.size(0)) / static_cast<double>(job.images);
+    report.cross_entropy +=
+        share * losses::hard_sample_cross_entropy(seen.logits, labels, 0).item<double>();
+    report.batch_norm_statistics +=
+        share * losses::batch_norm_statistics(seen.moments, running).item<double>();
+    sink({first, images, labels.cpu(), seen.logits.cpu()});
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
+  if (job.options.source == ImageSource::drawn) return drawn(job, 0, job.images);
   std::vector<at::Tensor> batches;
   train::make_images(job, observer,
                      [&](const train::MadeImages& made) { batches.push_back(made.images); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images optimised against a teacher, as a recipe says (generate.images).
+// Images for a teacher, optimised against it or drawn, as a recipe says (generate.images).
 #pragma once
 #include "core/observer.h"
 #include "recipes/recipe.h"
@@ -8,8 +8,13 @@
 namespace zsq::pipeline {
 
 // How `images` images are made by the recipe. With a preset, pixels are held to what an 8-bit image
-// can have; Error(usage) where the network takes no colour images.
+// can have; Error(usage) where the network takes no colour images. Drawn ones without a preset:
+// quantize.image_lo to image_hi or, where these are not set, -2 to 2.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
+
+// train::make_images(), or the same of drawn images, whose labels are what the teacher sees.
+train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
+                               const train::ImageSink& sink);
 
 // All of them, [N, C, H, W] on the CPU.
 at::Tensor made_images(const train::ImageJob& job, Observer& observer);

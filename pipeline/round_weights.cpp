@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/seed.h"
-#include "generator/draw_images.h"
 #include "quant/hessian.h"
 #include "quant/ranges.h"
 
@@ -14,28 +12,15 @@ namespace {
 
 constexpr std::int64_t kBatch = 16;
 
-at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, const StartImages& bank,
-                      Observer& observer) {
-  const QuantOptions& q = recipe.quantize;
-  if (!q.hessian.drawn) {
-    Recipe wanted = recipe;
-    wanted.reconstruct.images = q.hessian.images;
-    wanted.reconstruct.views = 1;
-    return start_images(teacher, wanted, bank, 0, observer).learn;
-  }
-  const bool known = q.image_lo < q.image_hi;
-  return generator::draw_images(
-             q.hessian.images, teacher.graph.input_shape,
-             known ? std::pair{q.image_lo, q.image_hi} : std::pair{-2.0, 2.0},
-             stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "drawn images", 0))
-      .to(teacher.parameters.at(teacher.parameters.names().front()).device());
-}
-
 }  // namespace
 
 void round_weights(const models::Model& teacher, quant::Student& student, const Recipe& recipe,
                    const StartImages& bank, Observer& observer) {
-  const auto images = images_for(teacher, recipe, bank, observer);
+  Recipe wanted_images = recipe;
+  wanted_images.reconstruct.images = recipe.quantize.hessian.images;
+  wanted_images.reconstruct.views = 1;
+  wanted_images.process.agreement_images = 0;
+  const auto images = start_images(teacher, wanted_images, bank, 0, observer).learn;
   auto& wanted = student.options.activations.calibration_images;
   const auto asked = std::exchange(wanted, std::min(wanted, images.size(0)));
   std::int64_t first = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second-order rounding of a student's weights, on images drawn or made for it.
+// Second-order rounding of a student's weights, on images.
 #pragma once
 #include "core/observer.h"
 #include "pipeline/start_images.h"
@@ -8,7 +8,7 @@
 
 namespace zsq::pipeline {
 
-// quantize.hessian.images of them: drawn, or from `bank`, or made where `bank.learn` is undefined.
+// quantize.hessian.images of them: from `bank`, or made where `bank.learn` is undefined.
 // Activations have ranges taken on these images; a step behind this one may take others.
 void round_weights(const models::Model& teacher, quant::Student& student, const Recipe& recipe,
                    const StartImages& bank, Observer& observer);

@@ -16,6 +16,10 @@ namespace zsq::pipeline {
 namespace {
 
 at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
+  if (job.options.source == ImageSource::drawn) {
+    observer.on_message(LogLevel::info, "drawing " + std::to_string(job.images) + " images");
+    return made_images(job, observer);
+  }
   if (seconds > 0) {
     train::ImageJob trial = job;
     trial.options.steps = std::min<std::int64_t>(job.options.steps, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images that blocks are reconstructed on.
+// The images that blocks are reconstructed on, and weights rounded.
 #pragma once
 #include "core/observer.h"
 #include "models/graph.h"

@@ -72,7 +72,6 @@ struct ActivationOptions {
 // WeightRounding::hessian.
 struct HessianOptions {
   std::int64_t images = 32;
-  bool drawn = true;
   double damping = 0.3;
   double drift = 0;
   std::int64_t positions = 1024;
@@ -120,13 +119,12 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "least on images",
                     "", 0, 0, "SQuant 3, GPTQ"},
         o.weights.rounding);
-  visit(SettingInfo{"quantize.hessian.images", "images that weights are rounded on", "images", 1,
-                    1e6},
-        o.hessian.images);
-  visit(SettingInfo{"quantize.hessian.drawn",
-                    "draw those images as random shapes; else they come from generate.bank, or are "
-                    "made by generate.images"},
-        o.hessian.drawn);
+  visit(
+      SettingInfo{
+          "quantize.hessian.images",
+          "images that weights are rounded on: of generate.bank, or made by generate.images",
+          "images", 1, 1e6},
+      o.hessian.images);
   visit(SettingInfo{"quantize.hessian.damping",
                     "weight of the change of the weights themselves, in mean squares of what the "
                     "layer reads",

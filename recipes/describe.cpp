@@ -51,10 +51,10 @@ void validate(const Recipe& recipe) {
       !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
       "generate.bank_share is the share of each student batch that is taken from generate.bank, "
       "which names no file");
-  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs ||
-              (by_hessian && !q.hessian.drawn),
-          "generate.bank is used by nothing: set generate.bank_share, the share of each student "
-          "batch (above 0) that is taken from it, or reconstruct.iterations");
+  require(
+      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || by_hessian,
+      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+      "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(recipe.finetune.features == FeatureTerm::none || !q.equalize,
           "finetune.features compares maps with the teacher's, which quantize.equalize scales per "
           "channel; set one of them to none or false");

@@ -97,6 +97,28 @@ TEST_F(Generate, ABankHoldsImagesLabelsAndWhereTheyComeFrom) {
               formats::read_file(out("b") / "bank.safetensors"));
 }
 
+TEST_F(Generate, DrawsImagesThatTheNetworkNames) {
+  auto drawn = options("safetensors");
+  drawn.recipe.images.source = ImageSource::drawn;
+  const GenerateReport report = generate(model(), drawn, out("a"));
+  EXPECT_EQ(report.steps, 0);
+  const auto bank = formats::read_safetensors(report.files[0]);
+  EXPECT_EQ(bank.metadata.at("generate.images.source"), "drawn");
+  const models::Model teacher = models::load(model());
+  const at::Tensor images = models::to_tensor(*formats::find(bank.tensors, "images"));
+  const at::Tensor labels = models::to_tensor(*formats::find(bank.tensors, "labels"));
+  const at::Tensor logits = models::execute(teacher.graph, teacher.parameters, images);
+  EXPECT_EQ(images.sizes(), at::IntArrayRef({20, 3, 16, 16}));
+  EXPECT_TRUE(logits.argmax(1).equal(labels));
+  const at::Tensor surprise = logits.log_softmax(1).gather(1, labels.unsqueeze(1)).neg().mean();
+  EXPECT_NEAR(report.cross_entropy, surprise.item<double>(), 1e-4);
+  // However many belong to a batch.
+  drawn.recipe.images.batch_size = 7;
+  const auto other = formats::read_safetensors(generate(model(), drawn, out("b")).files[0]);
+  EXPECT_TRUE(formats::find(other.tensors, "images")->data ==
+              formats::find(bank.tensors, "images")->data);
+}
+
 TEST_F(Generate, AllFormsHoldTheSameImages) {
   generate(model(), options("safetensors"), out("bank"));
   const auto bank = formats::read_safetensors(out("bank") / "bank.safetensors").tensors;

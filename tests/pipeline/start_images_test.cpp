@@ -76,5 +76,25 @@ TEST(StartImages, AreMadeWithinThePreset) {
   EXPECT_LE(red.max().item<float>(), (1 - 0.485f) / 0.229f + 1e-5f);
 }
 
+TEST(StartImages, AreDrawnWithinThePreset) {
+  Recipe recipe = recipe_of(9, 2, 4);
+  recipe.images.source = ImageSource::drawn;
+  const auto images = start(recipe, {});
+  ASSERT_EQ(images.learn.size(0), 18);
+  ASSERT_EQ(images.held_out.size(0), 4);
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t j = 0; j < 9; ++j) EXPECT_FALSE(images.held_out[i].equal(images.learn[j]));
+  // Black and white are there, and nothing beyond: pixels 0 and 255 of the first channel.
+  const auto red = images.learn.select(1, 0);
+  EXPECT_NEAR(red.min().item<float>(), (0 - 0.485f) / 0.229f, 1e-5f);
+  EXPECT_NEAR(red.max().item<float>(), (1 - 0.485f) / 0.229f, 1e-5f);
+  recipe.data.preset.clear();
+  recipe.quantize.image_lo = -1;
+  recipe.quantize.image_hi = 3;
+  const auto other = start(recipe, {}).learn;
+  EXPECT_NEAR(other.min().item<float>(), -1, 1e-5f);
+  EXPECT_NEAR(other.max().item<float>(), 3, 1e-5f);
+}
+
 }  // namespace
 }  // namespace zsq::pipeline
