@@ -71,7 +71,7 @@ struct QuantizeReport {
   std::int64_t seed = 0, first_last_bits = 0;
   std::vector<std::string> float_tensors;
   std::int64_t iterations = 0, skipped_steps = 0;
-  double seconds = 0, evaluation_seconds = 0;  // of the run; of it, with real images
+  double seconds = 0, evaluation_seconds = 0;        // of the run; of it, with real images
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
   std::string data, preset;                          // empty where nothing was evaluated
   std::optional<MixedResult> mixed;
