@@ -48,7 +48,7 @@ void take_statistics_from_noise(models::Model& model, std::uint64_t seed) {
     node.op = models::Custom{std::move(op)};
   }
   const auto [channels, height, width] = graph.input_shape;
-  const auto device = model.parameters.at(model.parameters.names().front()).device();
+  const auto device = model.parameters.device();
   const auto noise =
       at::empty({kImages, channels, height, width})
           .normal_(

@@ -96,7 +96,7 @@ StepReport time_training_step(const models::Model& teacher, const StepSettings& 
                               const MachinePeaks& machine, std::int64_t rounds,
                               Observer& observer) {
   StepReport report = describe(teacher, settings);
-  const auto device = teacher.parameters.at(teacher.parameters.names().front()).device();
+  const auto device = teacher.parameters.device();
   const PeakMemory memory(device);
   auto quantize = settings.quantize;
   quantize.activations.calibration_images = report.batch;

@@ -19,6 +19,7 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
     Libtorch::libtorch
     PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
                "${LIBTORCH_INCLUDE_DIR};${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
+               INTERFACE_COMPILE_DEFINITIONS AT_PER_OPERATOR_HEADERS
                INTERFACE_LINK_LIBRARIES "${LIBTORCH_CPU};${LIBTORCH_C10};${LIBTORCH_OPENMP}"
                INTERFACE_LINK_OPTIONS
                "-Wl,--allow-shlib-undefined;-Wl,-rpath,${LIBTORCH_LIB_DIR}")

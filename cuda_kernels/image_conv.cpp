@@ -22,6 +22,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+at::Tensor plain_conv(const at::Tensor& x, const at::Tensor& weight,
+                      const std::optional<at::Tensor>& bias, std::int64_t stride,
+                      std::int64_t padding, at::ScalarType work) {
+  return at::conv2d(x.to(work), weight.to(work),
+                    bias ? std::optional(bias->to(work)) : std::nullopt, stride, padding);
+}
+
 // A few images, so that their taps stay in the cache between the product and the sums.
 struct Block {
   TapSizes sizes;
@@ -131,8 +138,7 @@ struct FromImage : torch::autograd::Function<FromImage> {
                             std::int64_t padding, at::ScalarType work) {
     ctx->save_for_backward({weight});
     ctx->saved_data["sizes"] = std::vector<std::int64_t>{stride, padding, x.size(2), x.size(3)};
-    return at::conv2d(x.to(work), weight.to(work),
-                      bias ? std::optional(bias->to(work)) : std::nullopt, stride, padding);
+    return plain_conv(x, weight, bias, stride, padding, work);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -164,9 +170,7 @@ at::Tensor conv_to_image(const at::Tensor& x, const at::Tensor& weight, const at
   check_activation(op, "x", x);
   check_weight(op, x, weight);
   check_like(op, "bias", bias, x, {weight.size(0)});
-  if (x.is_cuda())
-    return at::conv2d(x, weight.to(x.scalar_type()), bias.to(x.scalar_type()), 1, padding)
-        .to(at::kFloat);
+  if (x.is_cuda()) return plain_conv(x, weight, bias, 1, padding, x.scalar_type()).to(at::kFloat);
   return ToImage::apply(x.contiguous(at::MemoryFormat::ChannelsLast), weight, bias, padding);
 }
 
@@ -178,9 +182,7 @@ at::Tensor conv_from_image(const at::Tensor& x, const at::Tensor& weight,
   check_weight(op, x, weight);
   if (weight.requires_grad() || (bias && bias->requires_grad()))
     fail(op, "weight", "a tensor that learns", "one that stays");
-  if (x.is_cuda())
-    return at::conv2d(x.to(work), weight.to(work),
-                      bias ? std::optional(bias->to(work)) : std::nullopt, stride, padding);
+  if (x.is_cuda()) return plain_conv(x, weight, bias, stride, padding, work);
   return FromImage::apply(x, weight, bias, stride, padding, work);
 }
 

@@ -6,9 +6,9 @@
 #include <ATen/ops/topk.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "eval/loader.h"
 
 namespace zsq::eval {
@@ -32,10 +32,7 @@ std::int64_t images_to_use(const ImageSource& source, const DataOptions& options
 
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer) {
-  const auto begin_time = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_time).count();
-  };
+  const Stopwatch begin;
   const std::int64_t total = images_to_use(source, options);
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
   Loader loader(source, total, options);
@@ -58,7 +55,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     result.images += batch.labels.size(0);
     result.top1 = 100.0 * static_cast<double>(correct1) / static_cast<double>(result.images);
     result.top5 = 100.0 * static_cast<double>(correct5) / static_cast<double>(result.images);
-    result.seconds = seconds();
+    result.seconds = begin.seconds();
     observer.on_progress({"evaluate",
                           result.images,
                           total,

@@ -4,11 +4,11 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "eval/loader.h"
 #include "eval/preprocess.h"
 #include "formats/atomic_file.h"
@@ -78,7 +78,7 @@ void write_cache(const fs::path& path, const ImageFiles& source, std::int64_t co
   const Pixels pixels(source);
   Loader loader(pixels, count, options);
   std::string digests;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch begin;
   for (std::int64_t done = 0; done < count;) {
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after decoding " + std::to_string(done) + " of " +
@@ -91,8 +91,7 @@ void write_cache(const fs::path& path, const ImageFiles& source, std::int64_t co
     for (std::size_t at = 0; at < bytes.size(); at += image_bytes)
       digests += formats::sha256(bytes.subspan(at, image_bytes));
     done += images.size(0);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    observer.on_progress({"decode", done, count, seconds.count(), {}});
+    observer.on_progress({"decode", done, count, begin.seconds(), {}});
   }
   writer.write(std::as_bytes(std::span(digests)));
   writer.commit();

@@ -142,6 +142,7 @@ class ParameterStore {
   bool contains(const std::string& name) const;
   void set(const std::string& name, at::Tensor value);
   const std::vector<std::string>& names() const { return names_; }
+  at::Device device() const;     // where all of them lie; Error(internal) where there is none
   ParameterStore clone() const;  // deep copy, detached, no gradients
 
  private:

@@ -23,6 +23,12 @@ void ParameterStore::set(const std::string& name, at::Tensor value) {
   tensors_[name] = std::move(value);
 }
 
+at::Device ParameterStore::device() const {
+  if (names_.empty())
+    throw Error(ErrorCode::internal, "a network without parameters has no device");
+  return at(names_.front()).device();
+}
+
 ParameterStore ParameterStore::clone() const {
   ParameterStore copy;
   for (const auto& name : names_) copy.set(name, at(name).detach().clone());

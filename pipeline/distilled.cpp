@@ -75,10 +75,6 @@ at::Tensor make(const models::Model& teacher, const Recipe& recipe, const Distil
   return with_squares(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
 }
 
-at::Device device_of(const models::Model& teacher) {
-  return teacher.parameters.at(teacher.parameters.names().front()).device();
-}
-
 }  // namespace
 
 fs::path cache_folder() {
@@ -104,7 +100,7 @@ at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t 
 
 at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {
   const at::Tensor images = train::load_bank(bank, teacher).images;
-  return images.narrow(0, 0, std::min(most, images.size(0))).to(device_of(teacher));
+  return images.narrow(0, 0, std::min(most, images.size(0))).to(teacher.parameters.device());
 }
 
 at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
@@ -133,7 +129,7 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
                           std::string(error.what()) + "; the images are not kept");
     }
   }
-  return images.to(device_of(teacher));
+  return images.to(teacher.parameters.device());
 }
 
 }  // namespace zsq::pipeline

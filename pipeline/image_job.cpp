@@ -8,9 +8,9 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "generator/draw_images.h"
 #include "losses/losses.h"
 #include "pipeline/session.h"
@@ -64,7 +64,7 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
   if (job.images < 1)
     throw Error(ErrorCode::usage,
                 std::to_string(job.images) + " images were asked for; 1 is the least");
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch begin;
   const at::NoGradGuard no_grad;
   const train::TeacherPass pass(job.teacher.graph, job.teacher.parameters);
   const auto running = train::running_moments(job.teacher);
@@ -83,7 +83,7 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
         share * losses::batch_norm_statistics(seen.moments, running).item<double>();
     sink({first, images, labels.cpu(), seen.logits.cpu()});
   }
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = begin.seconds();
   return report;
 }
 

@@ -5,8 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/stopwatch.h"
 #include "eval/evaluate.h"
 #include "exporters/export.h"
 #include "formats/atomic_file.h"
@@ -29,12 +29,6 @@ namespace zsq {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 Recipe resolve(const QuantizeOptions& options) {
   Recipe recipe = options.recipe;
   if (options.scheme) {
@@ -62,7 +56,7 @@ class Job {
     const std::string sha256 = formats::sha256_of_file(model);
     teacher_ = pipeline::load_float(model, recipe_.model, recipe_.process.device);
     models::require_batch_norm(teacher_);
-    loading_ = seconds_since(start_);
+    loading_ = start_.seconds();
     if (!recipe_.data.eval_data.empty()) {
       images_ = eval::open_data(recipe_.data, observer_);
       pipeline::require_input_shape(teacher_, images_->load(0, 1).images, recipe_.data.eval_data);
@@ -77,7 +71,7 @@ class Job {
     report_.mixed = mixed;
     formats::write_atomically(output_.file("resolved.yaml"), std::string_view(to_yaml(recipe_)));
     resumes_ = options.resume && fs::exists(output_.checkpoint());
-    prepared_ = seconds_since(start_);
+    prepared_ = start_.seconds();
   }
 
   QuantizeReport run() {
@@ -103,7 +97,7 @@ class Job {
       report_.teacher = measure(teacher_.graph, teacher_.parameters, "teacher");
       report_.student = measure_student(student);
     }
-    report_.seconds = seconds_since(start_) + std::max(0.0, earlier_seconds_);
+    report_.seconds = start_.seconds() + std::max(0.0, earlier_seconds_);
     formats::write_atomically(output_.file("report.json"), std::string_view(to_json(report_)));
     formats::write_atomically(output_.file("report.html"), std::string_view(to_html(report_)));
     output_.remove_checkpoint();
@@ -161,20 +155,17 @@ class Job {
   // follows, and of that half for making the images.
   std::vector<train::BlockReport> reconstruct(quant::Student& student, bool trains) {
     const double budget = recipe_.process.time_budget.seconds;
-    const auto left = [&](double of) { return std::max(1.0, of - seconds_since(start_)); };
+    const auto left = [&](double of) { return std::max(1.0, of - start_.seconds()); };
     const double end =
         trains ? budget / 2 : budget - loading_ - (images_ ? timed_evaluation(student) : 0);
     const auto images = pipeline::start_images(teacher_, recipe_, bank_images_,
-                                               budget > 0 ? left(end) / 2 : 0, observer_);
+                                               {.images = recipe_.reconstruct.images,
+                                                .views = recipe_.reconstruct.views,
+                                                .held_out = pipeline::to_hold_out(recipe_),
+                                                .seconds = budget > 0 ? left(end) / 2 : 0},
+                                               observer_);
     say("taking activation ranges on them");
-    auto& wanted = student.options.activations.calibration_images;
-    const auto asked = std::exchange(wanted, std::min(wanted, images.learn.size(0)));
-    std::int64_t first = 0;
-    quant::calibrate(student, [&] {
-      const auto n = std::min(recipe_.reconstruct.batch_size, images.learn.size(0) - first);
-      return images.learn.narrow(0, std::exchange(first, first + n), n);
-    });
-    wanted = asked;
+    quant::calibrate(student, images.learn, recipe_.reconstruct.batch_size);
     say("reconstructing block by block");
     const auto done = train::reconstruct({.teacher = teacher_,
                                           .student = student,
@@ -194,7 +185,7 @@ class Job {
     if (images.size(0) == 0) return;
     const auto seed = static_cast<std::uint64_t>(recipe_.process.seed);
     held_out_ = pipeline::mixed_images(images.cpu(), recipe_.finetune.check_images, seed)
-                    .to(teacher_.parameters.at(teacher_.parameters.names().front()).device());
+                    .to(teacher_.parameters.device());
   }
 
   void note(const train::Agreement& held_out) {
@@ -205,9 +196,9 @@ class Job {
   train::TrainReport train(quant::Student& student, std::vector<train::BlockReport> blocks) {
     const double budget = recipe_.process.time_budget.seconds;
     generator::Generator generator = make_generator();
-    const Clock::time_point begin = Clock::now();
+    const Stopwatch begin;
     const bool reconstructed = recipe_.reconstruct.iterations > 0 && !resumes_;
-    const double before = reconstructed ? seconds_since(start_) - prepared_ : 0;
+    const double before = reconstructed ? start_.seconds() - prepared_ : 0;
     const train::TrainReport trained =
         train::run({.teacher = teacher_,
                     .student = student,
@@ -226,7 +217,7 @@ class Job {
                     .blocks = std::move(blocks),
                     .held_out = held_out_},
                    observer_);
-    earlier_seconds_ = trained.seconds - before - seconds_since(begin);  // before it was resumed
+    earlier_seconds_ = trained.seconds - before - begin.seconds();  // before it was resumed
     report_.iterations = trained.iterations;
     report_.skipped_steps = trained.skipped;
     if (recipe_.process.agreement_images > 0)
@@ -240,11 +231,10 @@ class Job {
   double seconds_after(const quant::Student& student, const generator::Generator& generator) {
     double seconds = loading_;  // writing takes about as long as reading did
     if (const auto images = recipe_.process.agreement_images; images > 0) {
-      const auto begin = Clock::now();
+      const Stopwatch begin;
       const auto timed = train::measure_agreement(teacher_, student, generator,
                                                   std::min<std::int64_t>(images, 64));
-      seconds +=
-          seconds_since(begin) * static_cast<double>(images) / static_cast<double>(timed.images);
+      seconds += begin.seconds() * static_cast<double>(images) / static_cast<double>(timed.images);
     }
     return seconds + (images_ ? timed_evaluation(student) : 0);
   }
@@ -305,7 +295,7 @@ class Job {
         *images_, data, observer);
   }
 
-  Clock::time_point start_ = Clock::now();
+  Stopwatch start_;
   // Seconds: reading the network; all of the preparation; the run before it was resumed.
   double loading_ = 0, prepared_ = 0, earlier_seconds_ = 0;
   bool resumes_ = false;

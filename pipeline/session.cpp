@@ -53,7 +53,7 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images) {
   const c10::NoGradGuard no_grad;
-  const at::Device device = parameters.at(parameters.names().front()).device();
+  const at::Device device = parameters.device();
   return models::execute(graph, parameters, images.to(device)).to(at::kCPU);
 }
 

@@ -15,37 +15,36 @@
 namespace zsq::pipeline {
 namespace {
 
+// Of those that the job asks for.
+std::int64_t affordable_steps(const train::ImageJob& job, double seconds) {
+  train::ImageJob trial = job;
+  trial.options.steps = std::min<std::int64_t>(job.options.steps, 2);
+  trial.images = std::min(job.images, job.options.batch_size);
+  Observer silent;
+  const auto tried = train::make_images(trial, silent, [](const train::MadeImages&) {});
+  const double all = tried.seconds / static_cast<double>(trial.options.steps) *
+                     static_cast<double>(job.images) / static_cast<double>(trial.images);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / all), 1, job.options.steps);
+}
+
 at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
+  const std::string images = std::to_string(job.images) + " images";
   if (job.options.source == ImageSource::drawn) {
-    observer.on_message(LogLevel::info, "drawing " + std::to_string(job.images) + " images");
-    return made_images(job, observer);
+    observer.on_message(LogLevel::info, "drawing " + images);
+  } else {
+    if (seconds > 0) job.options.steps = affordable_steps(job, seconds);
+    observer.on_message(LogLevel::info,
+                        "making " + images + " in " + std::to_string(job.options.steps) + " steps");
   }
-  if (seconds > 0) {
-    train::ImageJob trial = job;
-    trial.options.steps = std::min<std::int64_t>(job.options.steps, 2);
-    trial.images = std::min(job.images, job.options.batch_size);
-    Observer silent;
-    const auto tried = train::make_images(trial, silent, [](const train::MadeImages&) {});
-    const double all = tried.seconds / static_cast<double>(trial.options.steps) *
-                       static_cast<double>(job.images) / static_cast<double>(trial.images);
-    job.options.steps =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / all), 1, job.options.steps);
-  }
-  observer.on_message(LogLevel::info, "making " + std::to_string(job.images) + " images in " +
-                                          std::to_string(job.options.steps) + " steps");
   return made_images(job, observer);
 }
 
-std::int64_t to_hold_out(const Recipe& recipe) {
-  return std::min(recipe.process.agreement_images, recipe.images.batch_size);
-}
-
 // The images and, behind them, other views of them.
-at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
+at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t number) {
   ImageOptions options = recipe.images;
   options.augment_share = 1;
   std::vector<at::Tensor> views{images};
-  for (std::int64_t view = 1; view < recipe.reconstruct.views; ++view) {
+  for (std::int64_t view = 1; view < number; ++view) {
     const auto stream = at::detail::createCPUGenerator(
         stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.views",
                     static_cast<std::uint64_t>(view)));
@@ -57,6 +56,10 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe) {
 }
 
 }  // namespace
+
+std::int64_t to_hold_out(const Recipe& recipe) {
+  return std::min(recipe.process.agreement_images, recipe.images.batch_size);
+}
 
 StartImages split_bank(const at::Tensor& bank, const Recipe& recipe) {
   const auto n = bank.size(0);
@@ -71,14 +74,15 @@ StartImages split_bank(const at::Tensor& bank, const Recipe& recipe) {
 }
 
 StartImages start_images(const models::Model& teacher, const Recipe& recipe,
-                         const StartImages& bank, double seconds, Observer& observer) {
-  const auto device = teacher.parameters.at(teacher.parameters.names().front()).device();
-  const std::int64_t wanted = recipe.reconstruct.images;
+                         const StartImages& bank, const WantedImages& wanted, Observer& observer) {
+  const auto device = teacher.parameters.device();
   if (bank.learn.defined())
-    return {views_of(bank.learn.slice(0, 0, wanted).to(device), recipe), bank.held_out.to(device)};
-  const auto images =
-      make(image_job(teacher, recipe, wanted + to_hold_out(recipe)), seconds, observer).to(device);
-  return {views_of(images.slice(0, 0, wanted), recipe), images.slice(0, wanted)};
+    return {views_of(bank.learn.slice(0, 0, wanted.images).to(device), recipe, wanted.views),
+            bank.held_out.to(device)};
+  const auto job = image_job(teacher, recipe, wanted.images + wanted.held_out);
+  const auto images = make(job, wanted.seconds, observer).to(device);
+  return {views_of(images.slice(0, 0, wanted.images), recipe, wanted.views),
+          images.slice(0, wanted.images)};
 }
 
 }  // namespace zsq::pipeline

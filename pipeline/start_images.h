@@ -15,10 +15,17 @@ struct StartImages {
 // process.agreement_images asks for none.
 StartImages split_bank(const at::Tensor& bank, const Recipe& recipe);
 
-// From `bank`, or made where `bank.learn` is undefined: reconstruct.images and, held out, up to a
-// batch more. `learn` has reconstruct.views of each, the images themselves first. `seconds`: what
-// making them may take, by fewer steps; 0: any.
+// What process.agreement_images leaves to hold out: a batch of generate.images at most.
+std::int64_t to_hold_out(const Recipe& recipe);
+
+struct WantedImages {
+  std::int64_t images = 0;  // in `learn`, times `views`: the images themselves first
+  std::int64_t views = 1;
+  std::int64_t held_out = 0;  // besides; a bank's are those that split_bank() held out
+  double seconds = 0;         // what making them may take, by fewer steps; 0: any
+};
+// From `bank`, or made where `bank.learn` is undefined.
 StartImages start_images(const models::Model& teacher, const Recipe& recipe,
-                         const StartImages& bank, double seconds, Observer& observer);
+                         const StartImages& bank, const WantedImages& wanted, Observer& observer);
 
 }  // namespace zsq::pipeline

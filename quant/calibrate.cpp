@@ -116,9 +116,8 @@ Graph probe_graph(const Student& student, std::vector<Site>& sites) {
   return graph;
 }
 
-void run_images(const Student& student, const Graph& graph,
+void run_images(const Student& student, const Graph& graph, std::int64_t wanted,
                 const std::function<at::Tensor()>& next_batch) {
-  const std::int64_t wanted = student.options.activations.calibration_images;
   for (std::int64_t seen = 0; seen < wanted;) {
     auto images = next_batch();
     if (!images.defined() || images.size(0) == 0)
@@ -146,16 +145,30 @@ void store_grid(models::ParameterStore& parameters, const Site& site, at::Device
   parameters.set(site.op->zero_point_name(), std::move(grid.zero_point));
 }
 
-}  // namespace
-
-void calibrate(Student& student, const std::function<at::Tensor()>& next_batch) {
+void calibrate(Student& student, std::int64_t wanted,
+               const std::function<at::Tensor()>& next_batch) {
   const at::NoGradGuard no_grad;
   std::vector<Site> sites;
   const Graph graph = probe_graph(student, sites);
   if (std::any_of(sites.begin(), sites.end(), [](const Site& s) { return s.observer != nullptr; }))
-    run_images(student, graph, next_batch);
-  const at::Device device = student.parameters.at(student.parameters.names().front()).device();
+    run_images(student, graph, wanted, next_batch);
+  const at::Device device = student.parameters.device();
   for (const Site& site : sites) store_grid(student.parameters, site, device);
+}
+
+}  // namespace
+
+void calibrate(Student& student, const std::function<at::Tensor()>& next_batch) {
+  calibrate(student, student.options.activations.calibration_images, next_batch);
+}
+
+void calibrate(Student& student, const at::Tensor& images, std::int64_t batch_size) {
+  const auto wanted = std::min(student.options.activations.calibration_images, images.size(0));
+  std::int64_t first = 0;
+  calibrate(student, wanted, [&] {
+    const auto n = std::min(batch_size, images.size(0) - first);
+    return images.narrow(0, std::exchange(first, first + n), n);
+  });
 }
 
 }  // namespace zsq::quant

@@ -3,11 +3,11 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <chrono>
 #include <set>
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "core/stopwatch.h"
 #include "quant/bias_correction.h"
 #include "quant/hessian_layer.h"
 #include "quant/paired_blocks.h"
@@ -18,8 +18,6 @@ namespace {
 using models::Block;
 using models::Graph;
 using models::NodeId;
-using Clock = std::chrono::steady_clock;
-
 class Walk {
  public:
   Walk(const HessianJob& job, Observer& observer)
@@ -44,18 +42,12 @@ class Walk {
       const Graph part = pair_.teachers_part(block.entry, block.exit);
       const Graph students =
           fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
-      for (auto& values : float_values_) values = run(part, teacher_.parameters, values);
-      for (auto& values : values_) values = run(students, job_.student.parameters, values);
+      for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
+      for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
     }
   }
 
  private:
-  static at::Tensor run(const Graph& part, const models::ParameterStore& parameters,
-                        const at::Tensor& input) {
-    return models::execute(part, parameters,
-                           models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast));
-  }
-
   // One value a channel; of a tensor without a map each value is one.
   static at::Tensor channel_variance(const Moments& moments) {
     const auto& v = moments.variance;
@@ -70,8 +62,8 @@ class Walk {
                         job_.student.options.hessian.positions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
     for (std::size_t i = 0; i < values_.size(); ++i)
-      sum.add(run(before, teacher_.parameters, float_values_[i]),
-              run(students, job_.student.parameters, values_[i]));
+      sum.add(run_part(before, teacher_.parameters, float_values_[i]),
+              run_part(students, job_.student.parameters, values_[i]));
     return sum.moments();
   }
 
@@ -94,7 +86,7 @@ class Walk {
     observer_.on_progress({"rounding",
                            static_cast<std::int64_t>(index) + 1,
                            std::ssize(sites_),
-                           std::chrono::duration<double>(Clock::now() - begin_).count(),
+                           begin_.seconds(),
                            {}});
   }
 
@@ -106,7 +98,7 @@ class Walk {
   std::vector<Moments> known_;                     // of what the layers read
   std::set<std::string> rounded_;                  // parameters
   std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
-  Clock::time_point begin_ = Clock::now();
+  Stopwatch begin_;
 };
 
 }  // namespace

@@ -49,4 +49,10 @@ std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory,
   return std::min(fits, images);
 }
 
+at::Tensor run_part(const models::Graph& part, const models::ParameterStore& parameters,
+                    const at::Tensor& input, Precision precision) {
+  const auto images = models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast);
+  return models::execute(part, parameters, images, nullptr, precision);
+}
+
 }  // namespace zsq::quant

@@ -34,4 +34,8 @@ class PairedBlocks {
   std::vector<models::Shape> shapes_;
 };
 
+// The value of a part for a value at its entry, whatever the latter's shape.
+at::Tensor run_part(const models::Graph& part, const models::ParameterStore& parameters,
+                    const at::Tensor& input, Precision precision = Precision::fp32);
+
 }  // namespace zsq::quant

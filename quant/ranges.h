@@ -35,5 +35,7 @@ std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
 // while later ones are observed only for the weights; activations are observed unquantized.
 // Networks' input: options.image_lo/hi where known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
+// The same on these images, all of them or, where those are fewer, options.calibration_images.
+void calibrate(Student& student, const at::Tensor& images, std::int64_t batch_size);
 
 }  // namespace zsq::quant

@@ -4,10 +4,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "cuda_kernels/kl_divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
@@ -180,7 +180,7 @@ class Meter {
         if (change.quantizer)
           rows_[l].input_damage[bits] += divergence(layers_[l], input_of(change), images, expected);
       }
-      observer_.on_progress({"sensitivity", ++done_, total_, seconds(), {}});
+      observer_.on_progress({"sensitivity", ++done_, total_, begin_.seconds(), {}});
     }
   }
 
@@ -252,10 +252,6 @@ class Meter {
                   "the same command starts anew");
   }
 
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
   const SensitivityJob& job_;
   Observer& observer_;
   models::Model model_;
@@ -266,7 +262,7 @@ class Meter {
   std::vector<std::map<std::int64_t, Change>> changes_;  // by layer, by bits
   std::map<NodeId, at::Tensor> stored_;
   std::int64_t done_ = 0, total_ = 0;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Stopwatch begin_;
 };
 
 }  // namespace

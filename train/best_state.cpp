@@ -4,9 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 
-#include <chrono>
-
 #include "core/error.h"
+#include "core/stopwatch.h"
 
 namespace zsq::train {
 namespace {
@@ -36,7 +35,7 @@ KeptState unpack(const at::Tensor& packed) {
 
 void BestState::check(std::int64_t iteration) {
   const at::NoGradGuard no_grad;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch begin;
   if (!expected_.defined()) expected_ = answers(teacher_, images_);
   report_.last = measure_agreement(expected_, student_, images_);
   report_.checked_at = iteration;
@@ -50,8 +49,7 @@ void BestState::check(std::int64_t iteration) {
       best_.emplace_back(name, student_.parameters.at(name).detach().clone());
   }
   ++report_.checks;
-  report_.seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report_.seconds += begin.seconds();
 }
 
 void BestState::put_back() const {

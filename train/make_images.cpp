@@ -10,11 +10,11 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "core/stopwatch.h"
 #include "generator/augment.h"
 #include "generator/swing.h"
 #include "train/image_rate.h"
@@ -23,8 +23,6 @@
 
 namespace zsq::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class Maker {
  public:
@@ -50,7 +48,7 @@ class Maker {
     report_.cross_entropy /= n;
     report_.batch_norm_statistics /= n;
     report_.label_agreement /= n;
-    report_.seconds = seconds();
+    report_.seconds = begin_.seconds();
     return report_;
   }
 
@@ -58,8 +56,6 @@ class Maker {
   struct Seen {
     at::Tensor logits, cross_entropy, statistics;
   };
-
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   at::Generator stream(const char* name, std::int64_t batch, std::int64_t step = 0) const {
     const auto number = batch * (options_.steps + 1) + step;
@@ -118,7 +114,7 @@ class Maker {
       observer_.on_progress({"images",
                              report_.steps,
                              batches_ * options_.steps,
-                             seconds(),
+                             begin_.seconds(),
                              {{"cross_entropy", seen.cross_entropy.item<double>()},
                               {"bn_statistics", seen.statistics.item<double>()}}});
     }
@@ -161,7 +157,7 @@ class Maker {
   at::Device device_;
   std::int64_t batches_;
   ImageReport report_;
-  Clock::time_point begin_ = Clock::now();
+  Stopwatch begin_;
 };
 
 }  // namespace

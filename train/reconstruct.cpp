@@ -5,24 +5,19 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "core/stopwatch.h"
 #include "quant/paired_blocks.h"
 #include "train/reconstruct_block.h"
 
 namespace zsq::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using models::Block;
 using models::Graph;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 class Reconstruction {
  public:
@@ -42,11 +37,10 @@ class Reconstruction {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const double left = costs.empty() ? 0 : std::accumulate(costs.begin() + i, costs.end(), 0.0);
       const double time =
-          costs.empty() ? 0
-                        : std::max(0.0, job_.time_budget - seconds_since(begin_)) * costs[i] / left;
+          costs.empty() ? 0 : std::max(0.0, job_.time_budget - begin_.seconds()) * costs[i] / left;
       take(i, values, time);
     }
-    report_.seconds = seconds_since(begin_);
+    report_.seconds = begin_.seconds();
     return report_;
   }
 
@@ -64,27 +58,22 @@ class Reconstruction {
     std::vector<double> seconds;
     auto value = job_.images.narrow(0, 0, batch_);
     for (const Block& block : blocks_) {
-      const auto begin = Clock::now();
-      value = run(teachers_part(block), teacher_.parameters, value);
-      seconds.push_back(seconds_since(begin));
+      const Stopwatch begin;
+      value = quant::run_part(teachers_part(block), teacher_.parameters, value, job_.precision);
+      seconds.push_back(begin.seconds());
     }
     return seconds;
   }
 
-  at::Tensor run(const Graph& part, const models::ParameterStore& parameters,
-                 const at::Tensor& input) const {
-    const auto images = models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast);
-    return models::execute(part, parameters, images, nullptr, job_.precision);
-  }
-
-  // The same for all images, batch by batch.
+  // For all images, batch by batch.
   at::Tensor run_all(const Graph& part, const models::ParameterStore& parameters,
                      const at::Tensor& inputs) const {
     const at::NoGradGuard no_grad;
     at::Tensor outputs;
     for (std::int64_t first = 0; first < report_.images; first += batch_) {
       const auto n = std::min(batch_, report_.images - first);
-      const auto output = run(part, parameters, inputs.narrow(0, first, n));
+      const auto output =
+          quant::run_part(part, parameters, inputs.narrow(0, first, n), job_.precision);
       if (!outputs.defined()) {
         auto shape = output.sizes().vec();
         shape[0] = report_.images;
@@ -96,7 +85,7 @@ class Reconstruction {
   }
 
   void take(std::size_t index, BlockValues& values, double time) {
-    const auto begin = Clock::now();
+    const Stopwatch begin;
     const Block& block = blocks_[index];
     const Graph part = students_part(block), fused = quant::fuse_activations(part);
     auto& parameters = job_.student.parameters;
@@ -107,7 +96,7 @@ class Reconstruction {
     BlockReport report{teacher_.graph[block.exit].name, before, before};
     if (before > 0) {
       const auto scale = before * power_of(values.float_output);
-      report.iterations = learn(index, part, values, scale, time - 2 * seconds_since(begin));
+      report.iterations = learn(index, part, values, scale, time - 2 * begin.seconds());
       output = run_all(fused, parameters, values.student_input);
       report.after = error_of(output, values.float_output);
       if (!(report.after < before)) {
@@ -128,7 +117,7 @@ class Reconstruction {
                               stream_seed(job_.seed, "reconstruct", index), job_.precision);
     const BlockValues inputs{models::as_images(values.student_input),
                              models::as_images(values.float_input), values.float_output};
-    const auto begin = Clock::now();
+    const Stopwatch begin;
     std::int64_t done = 0;
     const double one = 1 / static_cast<double>(options.iterations);
     const double longest = std::max(one, 0.02);  // where the clock sets the pace
@@ -140,12 +129,12 @@ class Reconstruction {
                                             " of the reconstruction, of which nothing is kept");
       const double loss = block.step(inputs, share, std::min(advance, longest), scale);
       double now = static_cast<double>(done + 1) * one;
-      if (job_.time_budget > 0) now = std::max(now, time > 0 ? seconds_since(begin) / time : 1);
+      if (job_.time_budget > 0) now = std::max(now, time > 0 ? begin.seconds() / time : 1);
       advance = now - std::exchange(share, now);
       observer_.on_progress({"reconstruct",
                              static_cast<std::int64_t>(index) * options.iterations + done + 1,
                              std::ssize(blocks_) * options.iterations,
-                             seconds_since(begin_),
+                             begin_.seconds(),
                              {{"block", static_cast<double>(index + 1)}, {"loss", loss}}});
     }
     block.decide();
@@ -185,7 +174,7 @@ class Reconstruction {
   const std::vector<Block>& blocks_;
   std::int64_t batch_ = 1;
   ReconstructReport report_;
-  Clock::time_point begin_ = Clock::now();
+  Stopwatch begin_;
 };
 
 }  // namespace

@@ -50,9 +50,9 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
       options_(options),
       batch_(batch),
       precision_(precision),
-      chances_(std::make_shared<Chances>(
-          options.drop, longest(part, student.parameters, batch), stream_seed(seed, "drop", 0),
-          student.parameters.at(student.parameters.names().front()).device())),
+      chances_(std::make_shared<Chances>(options.drop, longest(part, student.parameters, batch),
+                                         stream_seed(seed, "drop", 0),
+                                         student.parameters.device())),
       graph_(drop_quantizers(part, chances_)),
       draws_(at::detail::createCPUGenerator(stream_seed(seed, "draws", 0))) {
   const quant::Student block{part, student.parameters, student.options};

@@ -5,12 +5,12 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "train/best_state.h"
 #include "train/checkpoint.h"
 #include "train/graph_step.h"
@@ -19,12 +19,6 @@
 
 namespace zsq::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // A mean over about the last twenty values, for display.
 class RunningMean {
@@ -101,7 +95,7 @@ class Run {
   }
 
  private:
-  double elapsed() const { return resumed_seconds_ + seconds_since(begin_); }
+  double elapsed() const { return resumed_seconds_ + begin_.seconds(); }
 
   void plan() {
     const auto [warmup, student] = step_.rehearse();
@@ -125,27 +119,27 @@ class Run {
   }
 
   void warm_up() {
-    const auto begin = Clock::now();
+    const Stopwatch begin;
     const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()),
                                              rate_factor(options_, pace_.share()));
     const auto numbers = numbers_of(batch, nullptr);
-    pace_.warmup_took(seconds_since(begin));
+    pace_.warmup_took(begin.seconds());
     finish(kWarmUp, numbers);
-    tally_.warmup_seconds += seconds_since(begin);
+    tally_.warmup_seconds += begin.seconds();
   }
 
   void fine_tune() {
     if (!tally_.calibrated) calibrate();
     if (options_.checks > 0 && !best_.started()) begin_checks();
     const auto checks = checks_done();
-    const auto begin = Clock::now();
+    const Stopwatch begin;
     const double factor = rate_factor(options_, pace_.share());
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = steps_.generator_step(iteration, factor);
     if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
     const auto student = steps_.student_step(batch, factor);
     const auto numbers = numbers_of(batch, &student);
-    pace_.finetune_took(seconds_since(begin));
+    pace_.finetune_took(begin.seconds());
     finish(kFineTune, numbers);
     if (checks_done() > checks) check();
   }
@@ -193,13 +187,13 @@ class Run {
 
   void calibrate() {
     read();
-    const auto begin = Clock::now();
+    const Stopwatch begin;
     observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
     step_.calibrate(job_.bank);
     tally_.calibrated = true;
-    tally_.warmup_seconds += seconds_since(begin);
+    tally_.warmup_seconds += begin.seconds();
     if (job_.time_budget > 0) pace_.reserve(after_ = job_.seconds_after());
-    phase_begin_ = Clock::now();
+    phase_begin_ = Stopwatch();
   }
 
   // f64 [5]: the generator's loss, was it skipped, the student's loss, agreement, was it skipped.
@@ -246,7 +240,7 @@ class Run {
     Progress progress{iteration.phase,
                       iteration.done,
                       iteration.total,
-                      seconds_since(phase_begin_),
+                      phase_begin_.seconds(),
                       {{"loss_generator", loss_generator}}};
     if (fine_tuned) {
       agreement_.add(numbers[3]);
@@ -328,7 +322,7 @@ class Run {
   Pace pace_;
   Tally tally_;
   RunningMean agreement_;
-  Clock::time_point begin_ = Clock::now(), phase_begin_ = begin_;
+  Stopwatch begin_, phase_begin_;
   double resumed_seconds_ = job_.reconstruct_seconds;
   double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint

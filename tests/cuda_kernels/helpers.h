@@ -26,6 +26,10 @@ inline at::Tensor random(at::IntArrayRef shape, double spread = 1) {
   return at::randn(shape) * spread;
 }
 
+inline double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
+  return ((found - wanted).norm() / wanted.norm()).item<double>();
+}
+
 inline at::Tensor values(std::initializer_list<float> list) {
   return at::tensor(at::ArrayRef<float>(list.begin(), list.size()));
 }

@@ -11,10 +11,6 @@ namespace {
 
 using namespace zsq::test;
 
-double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
-  return ((found - wanted).norm() / wanted.norm()).item<double>();
-}
-
 struct Shape {
   std::int64_t images, maps, channels, height, width, kernel, stride, padding;
 };

@@ -11,10 +11,6 @@ namespace {
 
 using namespace zsq::test;
 
-double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
-  return ((found - wanted).norm() / wanted.norm()).item<double>();
-}
-
 at::Tensor plain(const at::Tensor& x, const at::Tensor& weight) {
   return at::conv2d(at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)}), weight, {}, 1, 1);
 }

@@ -27,7 +27,10 @@ StartImages start(const Recipe& recipe, const at::Tensor& bank) {
   static const models::Model teacher = models::build("resnet20_cifar10", {});
   Observer silent;
   return start_images(teacher, recipe, bank.defined() ? split_bank(bank, recipe) : StartImages{},
-                      /*seconds=*/0, silent);
+                      {.images = recipe.reconstruct.images,
+                       .views = recipe.reconstruct.views,
+                       .held_out = to_hold_out(recipe)},
+                      silent);
 }
 
 // Image i is i everywhere, and so is every view of it.
