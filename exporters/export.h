@@ -14,7 +14,8 @@ using Metadata =
     std::map<std::string, std::string>;  // scheme, mode, recipe, seed, source hash, ...
 
 struct ExecutesAs {
-  std::string layer, op, executes_as, reason;  // "int8", "float"; the rule that decides
+  std::string layer, op;
+  std::string executes_as, reason;  // "int8", "int8, slow", "float"; the rule that decides
 };
 
 struct ExportReport {
@@ -26,7 +27,7 @@ struct ExportReport {
 // "input" [N, C, H, W], output "logits". BatchNorm is folded exactly; activations uint8 with an
 // integer Min (Clip where the lower bound is above 0) where they have fewer than 8 bits or a Clip
 // is folded in; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel
-// (8-bit asymmetric weights: uint8 with zero points); int32 bias.
+// (8-bit asymmetric weights, where asked for: uint8 with zero points); int32 bias.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata);
 

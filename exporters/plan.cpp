@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "quant/fold_batch_norm.h"
+#include "quant/target_rules.h"
 
 namespace zsq::exporters {
 namespace {
@@ -16,12 +17,23 @@ bool all_are_quantizers(const quant::Student& student, const std::vector<NodeId>
   });
 }
 
-// Empty where onnxruntime runs the layer in integers, else the rule that it breaks.
-std::string why_float(const quant::Student& student, const Plan& plan, NodeId layer) {
+// Whether the file must hold zero points of the weights: the codes q - z leave int8.
+bool keeps_zero_points(const quant::QuantizerSpec& spec) {
+  return !spec.symmetric && spec.qmax - spec.qmin > 127;
+}
+
+// Empty where the target runs the layer in integers, else the rule that it breaks.
+std::string why_float(const quant::Student& student, const quant::TargetRules& rules,
+                      const Plan& plan, NodeId layer) {
   const auto& graph = student.graph;
+  const quant::OperatorRule& rule = rules.of(graph[layer]);
+  if (rule.execution == quant::Execution::floating) return "no integers in this operator";
   if (!plan.site[layer]) return "its weight is not quantized";
   if (!calibrated_quantizer(student, graph[layer].inputs[0])) return "its input is not quantized";
-  if (models::is<models::Linear>(graph[layer])) return "";
+  if (keeps_zero_points(plan.site[layer]->op->spec()) &&
+      rules.weights.with_zero_points == quant::Execution::floating)
+    return "its weights have zero points";
+  if (!rule.quantized_output) return "";
   NodeId last = layer;
   while (last != graph.output && plan.consumers[last].size() == 1 &&
          plan.absorbed[plan.consumers[last][0]])
@@ -33,6 +45,20 @@ std::string why_float(const quant::Student& student, const Plan& plan, NodeId la
   return "its output goes to " + models::op_name(graph[users[0]].op) + " without a quantizer";
 }
 
+ExecutesAs verdict(const quant::Student& student, const quant::TargetRules& rules, const Plan& plan,
+                   NodeId layer) {
+  const models::Node& node = student.graph[layer];
+  const std::string reason = why_float(student, rules, plan, layer);
+  const auto says = [&](const char* executes_as, const std::string& why) {
+    return ExecutesAs{node.name, models::op_name(node.op), executes_as, why};
+  };
+  if (!reason.empty()) return says("float", reason);
+  if (keeps_zero_points(plan.site[layer]->op->spec()))
+    return says("int8, slow",
+                "its weights have zero points: " + std::string(rules.weights.cost_of_zero_points));
+  return says("int8", "input, weight and output are codes");
+}
+
 }  // namespace
 
 const quant::ActivationQuantizer* calibrated_quantizer(const quant::Student& student, NodeId id) {
@@ -42,6 +68,7 @@ const quant::ActivationQuantizer* calibrated_quantizer(const quant::Student& stu
 
 Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSite>& sites) {
   const models::Graph& graph = student.graph;
+  const quant::TargetRules& rules = quant::target_rules(student.options.target);
   const std::size_t n = graph.nodes.size();
   Plan plan{graph.consumers(), std::vector<bool>(n), std::vector<const quant::WeightSite*>(n), {}};
   for (const quant::WeightSite& site : sites) {
@@ -59,10 +86,7 @@ Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSit
   for (std::size_t i = 0; i < n; ++i) {
     const auto id = static_cast<NodeId>(i);
     if (!models::is<models::Conv2d>(graph[id]) && !models::is<models::Linear>(graph[id])) continue;
-    const std::string reason = why_float(student, plan, id);
-    plan.layers.push_back({graph[id].name, models::op_name(graph[id].op),
-                           reason.empty() ? "int8" : "float",
-                           reason.empty() ? "input, weight and output are codes" : reason});
+    plan.layers.push_back(verdict(student, rules, plan, id));
   }
   return plan;
 }

@@ -3,6 +3,7 @@
 
 #include "pipeline/student_layers.h"
 #include "pipeline/version.h"
+#include "quant/target_rules.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -10,7 +11,8 @@ namespace {
 std::string weights_in_words(const QuantOptions& q) {
   const WeightOptions& w = q.weights;
   std::string words = w.per_channel ? "per_channel" : "per_tensor";
-  words += w.symmetric ? " symmetric " : " asymmetric ";
+  const bool low = quant::symmetric_weights(q, 7), high = quant::symmetric_weights(q, 8);
+  words += low ? " symmetric " : high ? " asymmetric (8 bits: symmetric) " : " asymmetric ";
   words +=
       std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
   if (q.equalize) words += ", equalized";

@@ -9,6 +9,7 @@
 #include "pipeline/distilled.h"
 #include "pipeline/student_layers.h"
 #include "quant/allocate_bits.h"
+#include "quant/target_rules.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -76,7 +77,7 @@ class Target {
   std::int64_t cost(const LayerSensitivity& layer, std::int64_t weight_bits,
                     std::int64_t input_bits) const {
     return size() ? exporters::code_bytes(layer.weights, layer.channels, weight_bits,
-                                          recipe_.quantize.weights.symmetric)
+                                          quant::symmetric_weights(recipe_.quantize, weight_bits))
                   : bit_operations(layer.macs, weight_bits, input_bits);
   }
 

@@ -35,7 +35,7 @@ struct LayerResult {
   std::vector<double> scale;         // of the weights, one per output channel or one
   std::vector<std::int64_t> zero_point;
   double crossings = 0, drift = 0;  // share of codes per step: by training, by moved ranges
-  std::string executes_as, reason;  // "int8" or "float" on the target, and the rule that decides
+  std::string executes_as, reason;  // "int8", "int8, slow" or "float" on the target, and why
 };
 
 // Bits chosen for each layer under a budget (recipe keys mixed.*).

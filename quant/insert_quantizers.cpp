@@ -85,9 +85,9 @@ class Inserter {
       layer.inputs.pop_back();
     }
     const auto& o = student_.options;
-    auto op = std::make_shared<WeightQuantizer>(layer.name + ".weight_quantizer",
-                                                weight_spec(bits, o.weights.symmetric, o.mode),
-                                                o.weights.per_channel, o.weights.range_every_step);
+    auto op = std::make_shared<WeightQuantizer>(
+        layer.name + ".weight_quantizer", weight_spec(bits, symmetric_weights(o, bits), o.mode),
+        o.weights.per_channel, o.weights.range_every_step);
     const auto& weight = student_.parameters.at(student_.graph[latent].params.at("value"));
     const auto rule = op->range_every_step() ? WeightRange::min_max : o.weights.range;
     auto grid = weight_grid(weight, op->spec(), op->per_channel(), rule);

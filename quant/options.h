@@ -12,6 +12,7 @@ namespace zsq {
 
 enum class Mode { paper, deploy };
 enum class Target { onnxruntime };
+enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, hessian };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
@@ -24,6 +25,10 @@ struct EnumNames<Mode> {
 template <>
 struct EnumNames<Target> {
   static constexpr std::array<std::string_view, 1> names{"onnxruntime"};
+};
+template <>
+struct EnumNames<Symmetry> {
+  static constexpr std::array<std::string_view, 3> names{"auto", "true", "false"};
 };
 template <>
 struct EnumNames<WeightRange> {
@@ -52,7 +57,7 @@ struct LayerBits {
 struct WeightOptions {
   std::int64_t num_bits = 4;
   bool per_channel = true;
-  bool symmetric = false;
+  Symmetry symmetric = Symmetry::automatic;
   WeightRange range = WeightRange::mse;
   // Published behaviour: the range is taken anew from the weights at each forward pass.
   bool range_every_step = false;
@@ -108,7 +113,10 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.weights.layer_bits);
   visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"},
         o.weights.per_channel);
-  visit(SettingInfo{"quantize.weights.symmetric", "zero point 0"}, o.weights.symmetric);
+  visit(SettingInfo{"quantize.weights.symmetric",
+                    "zero point 0; auto: where the target asks for it (onnxruntime: 8 bits), in "
+                    "mode paper nowhere; false: 8-bit files run slower than in float"},
+        o.weights.symmetric);
   visit(SettingInfo{"quantize.weights.range", "rule that finds the range"}, o.weights.range);
   visit(SettingInfo{"quantize.weights.range_every_step",
                     "take the range anew at each forward pass (published code)"},

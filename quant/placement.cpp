@@ -148,21 +148,6 @@ Placement place_paper(const Graph& graph, const QuantOptions& options) {
 
 }  // namespace
 
-const TargetRules& target_rules(Target target) {
-  static const TargetRules onnxruntime{
-      {"MaxPool", "Flatten", "Reshape", "Transpose", "Slice", "Pad", "Resize"}};
-  switch (target) {
-    case Target::onnxruntime:
-      return onnxruntime;
-  }
-  throw Error(ErrorCode::internal, "no placement rules for this target");
-}
-
-bool is_carrier(const TargetRules& rules, const models::Node& node) {
-  return std::find(rules.carriers.begin(), rules.carriers.end(), models::op_name(node.op)) !=
-         rules.carriers.end();
-}
-
 Placement place(const Graph& graph, const QuantOptions& options) {
   return options.mode == Mode::paper ? place_paper(graph, options)
                                      : DeployPlacer(graph, options).place();

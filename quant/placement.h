@@ -3,22 +3,11 @@
 #pragma once
 #include <functional>
 #include <set>
-#include <string_view>
 #include <vector>
 
-#include "models/graph.h"
-#include "quant/options.h"
+#include "quant/target_rules.h"
 
 namespace zsq::quant {
-
-// What a runtime needs between its integer operators.
-struct TargetRules {
-  // Operators (models::op_name) that hand values on unchanged. The runtime works on codes there
-  // when it finds the same grid on both sides, so a quantizer is repeated behind them.
-  std::vector<std::string_view> carriers;
-};
-const TargetRules& target_rules(Target target);
-bool is_carrier(const TargetRules& rules, const models::Node& node);
 
 inline bool is_layer(const models::Node& node) {
   return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);

@@ -20,7 +20,8 @@ const Quantizer* quantizer_at(const models::Node& node) {
 
 QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode) {
   const std::int64_t half = std::int64_t{1} << (num_bits - 1);
-  return {num_bits, -half, half - 1, symmetric, surrogate_of(mode)};
+  const std::int64_t unused = symmetric && num_bits == 8 ? 1 : 0;
+  return {num_bits, unused - half, half - 1, symmetric, surrogate_of(mode)};
 }
 
 QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode) {

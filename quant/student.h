@@ -15,7 +15,9 @@
 
 namespace zsq::quant {
 
-// Weights: qmin = -2^(b-1), qmax = 2^(b-1) - 1. Activations: qmin = 0, qmax = 2^b - 1.
+// Weights: qmin = -2^(b-1), qmax = 2^(b-1) - 1, but symmetric ones of 8 bits -127 to 127, so that
+// the codes of a channel with their signs changed fit into int8 too. Activations: qmin = 0, qmax =
+// 2^b - 1.
 struct QuantizerSpec {
   std::int64_t num_bits = 8, qmin = 0, qmax = 255;
   bool symmetric = false;

@@ -15,10 +15,10 @@ namespace {
 
 using models::NodeId;
 
-Student student_of(const models::Model& model, bool symmetric, bool per_channel = true,
-                   bool every_step = false) {
+Student student_of(const models::Model& model, Symmetry symmetric = Symmetry::no,
+                   bool per_channel = true, bool every_step = false, std::int64_t bits = 4) {
   QuantOptions options;
-  options.weights = {4, per_channel, symmetric, WeightRange::mse, every_step};
+  options.weights = {bits, per_channel, symmetric, WeightRange::mse, every_step};
   return insert_quantizers(model, options);
 }
 
@@ -61,7 +61,7 @@ int expect_equal(const Student& student, const at::Tensor& image) {
 }
 
 TEST(IntegerWeights, EqualConvThenBatchNorm) {
-  for (const bool symmetric : {false, true})
+  for (const Symmetry symmetric : {Symmetry::no, Symmetry::yes})
     for (const bool per_channel : {false, true}) {
       const auto student = student_of(test::residual_network(), symmetric, per_channel);
       EXPECT_EQ(expect_equal(student, test::normal({2, 3, 12, 12}, 3)), 4);
@@ -69,7 +69,7 @@ TEST(IntegerWeights, EqualConvThenBatchNorm) {
 }
 
 TEST(IntegerWeights, RangeEveryStepUsesTheWeightOfNow) {
-  auto student = student_of(test::residual_network(), false, true, true);
+  auto student = student_of(test::residual_network(), Symmetry::no, true, true);
   for (const auto& site : weight_sites(student)) student.parameters.at(site.parameter).mul_(1.7);
   expect_equal(student, test::normal({2, 3, 12, 12}, 3));
 }
@@ -82,13 +82,13 @@ TEST(IntegerWeights, BiasDepthwiseAndLinearWithBatchNorm) {
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
   x = net.batch_norm("fc1.bn", net.linear("fc1", x, 8, 6), 6);
   const auto model = net.finish(net.linear("fc2", x, 6, 4));
-  EXPECT_EQ(expect_equal(student_of(model, false), test::normal({2, 3, 12, 12}, 3)), 3);
+  EXPECT_EQ(expect_equal(student_of(model), test::normal({2, 3, 12, 12}, 3)), 3);
 }
 
 // gamma -1: scale as before, q -> -1 - q, z -> -1 - z.
 TEST(IntegerWeights, NegativeGammaMirrorsCodes) {
   auto model = test::residual_network();
-  const auto plus = student_of(model, false);
+  const auto plus = student_of(model);
   const auto site = weight_sites(plus)[1];
   const std::string gamma = "a.bn.gamma";
   auto minus = plus;
@@ -100,6 +100,20 @@ TEST(IntegerWeights, NegativeGammaMirrorsCodes) {
   EXPECT_TRUE(at::equal(a.scale, b.scale));
 }
 
+// Symmetric codes of 8 bits change their signs and keep the zero point 0, so int8 holds them.
+TEST(IntegerWeights, NegativeGammaGivesSymmetricCodesNoZeroPoint) {
+  auto model = test::residual_network();
+  model.parameters.at("a.bn.gamma")[0].abs_().neg_();
+  model.parameters.at("a.weight")[0].abs_().neg_();  // the largest weight in size is negative
+  const auto student = student_of(model, Symmetry::automatic, true, false, 8);
+  expect_equal(student, test::normal({2, 3, 12, 12}, 3));
+  for (const auto& site : weight_sites(student)) {
+    const auto integer = integer_weights(student, site);
+    EXPECT_TRUE(integer.zero_point.eq(0).all().item<bool>());
+    EXPECT_LE(integer.codes.abs().max().item<int>(), 127);
+  }
+}
+
 // Channels that give a constant: gamma 0; all weights 0; weights of 1e-30; all with variance 0. The
 // int32 bias of each must fit.
 TEST(IntegerWeights, DeadChannelsKeepAnOrdinaryScale) {
@@ -109,7 +123,7 @@ TEST(IntegerWeights, DeadChannelsKeepAnOrdinaryScale) {
   model.parameters.at("a.weight")[3].mul_(1e-30);
   model.parameters.at("a.bn.variance").narrow(0, 1, 3).zero_();
   model.parameters.at("a.weight")[2].zero_();
-  auto student = student_of(model, false);
+  auto student = student_of(model);
   const auto x = test::normal({2, 3, 12, 12}, 3);
   expect_equal(student, x);
   calibrate(student, [] { return test::normal({512, 3, 12, 12}, 4); });
@@ -126,7 +140,7 @@ TEST(IntegerWeights, DeadChannelsKeepAnOrdinaryScale) {
 TEST(IntegerWeights, ALayerOfDeadChannelsOnly) {
   auto model = test::residual_network();
   model.parameters.at("a.weight").zero_();
-  const auto student = student_of(model, false);
+  const auto student = student_of(model);
   const auto integer = integer_weights(student, weight_sites(student)[1]);
   EXPECT_TRUE(integer.scale.eq(1).all().item<bool>());
   EXPECT_TRUE(dequantized(integer).eq(0).all().item<bool>());

@@ -130,6 +130,31 @@ TEST(Placement, NamedLayersHaveBitsOfTheirOwn) {
   }
 }
 
+// What onnxruntime is fast with: no zero point where q - z would leave int8.
+TEST(Placement, EightBitWeightsAreSymmetric) {
+  const auto symmetric_layers = [](const QuantOptions& options) {
+    Strings layers;
+    const auto student = insert_quantizers(test::residual_network(), options);
+    for (const auto& site : weight_sites(student))
+      if (site.op->spec().symmetric) {
+        layers.insert(student.graph[site.layer].name);
+        EXPECT_TRUE(student.parameters.at(site.op->zero_point_name()).eq(0).all().item<bool>());
+      }
+    return layers;
+  };
+  auto options = options_for(Mode::deploy);
+  EXPECT_EQ(symmetric_layers(options), (Strings{"stem", "fc"}));
+  options.weights.layer_bits = {{"a", 8}, {"fc", 7}};
+  EXPECT_EQ(symmetric_layers(options), (Strings{"stem", "a"}));
+  options.weights.symmetric = Symmetry::no;
+  EXPECT_EQ(symmetric_layers(options), Strings{});
+  options.weights.symmetric = Symmetry::yes;
+  EXPECT_EQ(symmetric_layers(options), (Strings{"stem", "a", "b", "c", "fc"}));
+  options = options_for(Mode::paper);
+  options.weights.num_bits = 8;
+  EXPECT_EQ(symmetric_layers(options), Strings{});
+}
+
 // MobileNetV2: an expansion conv after a linear bottleneck, ReLU6, a depthwise conv, a sum without
 // ReLU.
 models::Model inverted_residual() {

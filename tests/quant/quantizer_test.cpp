@@ -16,6 +16,9 @@ TEST(Spec, CodesOfEachWidth) {
   EXPECT_EQ(weights.qmax, 7);
   EXPECT_TRUE(weights.symmetric);
   EXPECT_EQ(weights.surrogate, cuda_kernels::Surrogate::pass_through);
+  // So that no code is without its negative in int8.
+  EXPECT_EQ(weight_spec(8, true, Mode::deploy).qmin, -127);
+  EXPECT_EQ(weight_spec(8, false, Mode::deploy).qmin, -128);
   const auto activations = activation_spec(3, Mode::deploy);
   EXPECT_EQ(activations.qmin, 0);
   EXPECT_EQ(activations.qmax, 7);

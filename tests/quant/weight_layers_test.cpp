@@ -89,7 +89,7 @@ std::vector<QuantOptions> all_options() {
         options.mode = mode;
         options.weights.range_every_step = every_step;
         options.weights.per_channel = per_channel;
-        options.weights.symmetric = mode == Mode::deploy;
+        options.weights.symmetric = mode == Mode::deploy ? Symmetry::yes : Symmetry::no;
         all.push_back(options);
       }
     }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/target_rules.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace zsq::quant {
+namespace {
+
+TargetRules onnxruntime_rules() {
+  TargetRules rules;
+  rules.name = "onnxruntime";
+  rules.weights.with_zero_points = Execution::integer;
+  rules.weights.cost_of_zero_points = "slower than in float";
+  constexpr auto integer = Execution::integer, carries = Execution::carries;
+  rules.operators = {
+      {"Conv2d", integer, true},        {"Linear", integer, false}, {"Add", integer, true},
+      {"Mul", integer, true},           {"Concat", integer, true},  {"AvgPool", integer, true},
+      {"GlobalAvgPool", integer, true}, {"Sigmoid", integer, true}, {"LeakyRelu", integer, true},
+      {"MaxPool", carries, true},       {"Flatten", carries, true}, {"Reshape", carries, true},
+      {"Transpose", carries, true},     {"Slice", carries, true},   {"Pad", carries, true},
+      {"Resize", carries, true}};
+  return rules;
+}
+
+}  // namespace
+
+const OperatorRule& TargetRules::of(const models::Node& node) const {
+  static const OperatorRule in_float;
+  const auto found = std::find_if(operators.begin(), operators.end(), [&](const OperatorRule& o) {
+    return o.op == models::op_name(node.op);
+  });
+  return found == operators.end() ? in_float : *found;
+}
+
+const TargetRules& target_rules(Target target) {
+  static const TargetRules onnxruntime = onnxruntime_rules();
+  switch (target) {
+    case Target::onnxruntime:
+      return onnxruntime;
+  }
+  throw Error(ErrorCode::internal, "no rules for this target");
+}
+
+bool is_carrier(const TargetRules& rules, const models::Node& node) {
+  return rules.of(node).execution == Execution::carries;
+}
+
+bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits) {
+  if (options.weights.symmetric != Symmetry::automatic)
+    return options.weights.symmetric == Symmetry::yes;
+  return options.mode == Mode::deploy &&
+         num_bits >= target_rules(options.target).weights.symmetric_bits;
+}
+
+}  // namespace zsq::quant

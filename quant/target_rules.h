@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runtime makes of a quantized network: one struct per execution target. Placement reads it
+// before training, the exporter writes what it allows, and the report tells by it what runs how.
+// Sources: docs/formats.md and tests/exporters, where the runtime itself confirms each rule.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "models/graph.h"
+#include "quant/options.h"
+
+namespace zsq::quant {
+
+enum class Execution {
+  floating,
+  integer,  // where its inputs are quantized
+  carries,  // hands values on unchanged: on codes where the same grid stands on both sides, so that
+            // a quantizer is repeated behind it
+};
+
+struct OperatorRule {
+  std::string_view op;  // models::op_name
+  Execution execution = Execution::floating;
+  bool quantized_output = false;  // float where a reader of its result is no quantizer
+};
+
+struct WeightRule {
+  bool is_signed = true;
+  // From so many bits on, weights are symmetric. With fewer, the differences q - z of an asymmetric
+  // grid fit into 8 bits too, so that no file holds a zero point.
+  std::int64_t symmetric_bits = 8;
+  // A layer whose weights keep zero points, as can be asked for.
+  Execution with_zero_points = Execution::floating;
+  std::string_view cost_of_zero_points;  // measured
+};
+
+struct ActivationRule {
+  bool is_signed = false;
+  bool zero_points = true;  // any; false: 0 alone
+};
+
+struct TargetRules {
+  std::string_view name;
+  WeightRule weights;
+  ActivationRule activations;
+  std::vector<OperatorRule> operators;  // the others run in float
+
+  const OperatorRule& of(const models::Node& node) const;
+};
+const TargetRules& target_rules(Target target);
+
+bool is_carrier(const TargetRules& rules, const models::Node& node);
+
+// Whether weights of so many bits are on a symmetric grid.
+bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits);
+
+}  // namespace zsq::quant
