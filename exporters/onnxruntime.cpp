@@ -2,9 +2,9 @@
 #include "exporters/onnxruntime.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.h"
+#include "exporters/code_bounds.h"
 #include "exporters/float_ops.h"
 #include "exporters/layer_codes.h"
 #include "models/execute.h"
@@ -24,6 +24,7 @@ class Converter {
       : student_(student),
         graph_(student.graph),
         plan_(plan),
+        bounds_(code_bounds(student, plan)),
         shapes_(models::infer_shapes(student.graph, student.parameters)),
         values_(student.graph.nodes.size()) {}
 
@@ -87,48 +88,41 @@ class Converter {
     return builder_.constant(name, models::to_array(student_.parameters.at(stored).detach()));
   }
 
-  // Codes that the quantizer can give, narrowed by a Clip folded into it: rounding is monotone, so
-  // clipping before it equals clamping the codes behind it.
-  std::pair<std::uint8_t, std::uint8_t> code_bounds(NodeId id, const quant::QuantizerSpec& spec,
-                                                    float scale, float zero_point) const {
-    double lowest = static_cast<double>(spec.qmin), highest = static_cast<double>(spec.qmax);
-    const NodeId before = graph_[id].inputs[0];
-    if (const auto* clip = models::get_if<models::Clip>(graph_[before]);
-        clip && plan_.absorbed[before]) {
-      const auto code = [&](float x) {
-        return std::clamp<double>(std::nearbyint(x / scale) + zero_point, lowest, highest);
-      };
-      std::tie(lowest, highest) = std::pair(code(clip->lo), code(clip->hi));
-    }
-    return {static_cast<std::uint8_t>(lowest), static_cast<std::uint8_t>(highest)};
-  }
-
   std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
     const NodeId before = graph_[id].inputs[0];
     const auto pooled = pooled_.find(before);
-    if (pooled == pooled_.end()) return quantize_value(id, op, value(before));
+    if (pooled == pooled_.end()) return quantize_value(id, op, value(before), bounds_[id]);
     // The pool runs in integers only where a quantizer is right behind it, so one more comes
     // between the pool and the Flatten; it changes no value.
-    const std::string on_grid = quantize_value(id, op, pooled->second);
-    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name));
+    const std::string on_grid = quantize_value(id, op, pooled->second, bounds_[id]);
+    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name), {});
   }
 
-  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op,
-                             const std::string& x) {
+  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op, const std::string& x,
+                             const CodeBounds& bounds) {
     const float scale = student_.parameters.at(op.scale_name()).item<float>();
     const float zero_point = student_.parameters.at(op.zero_point_name()).item<float>();
     const std::string scale_value = builder_.scalar(op.scale_name(), scale);
     const std::string zero_value =
         builder_.scalar(op.zero_point_name(), static_cast<std::uint8_t>(zero_point));
     const std::string& name = graph_[id].name;
-    std::string codes =
-        builder_.node("QuantizeLinear", {x, scale_value, zero_value}, name + ".codes");
-    const auto [lowest, highest] = code_bounds(id, op.spec(), scale, zero_point);
-    if (lowest > 0)
-      codes = builder_.node("Clip", {codes, bound(lowest), bound(highest)}, name + ".codes");
-    else if (highest < 255)
-      codes = builder_.node("Min", {codes, bound(highest)}, name + ".codes");
+    const std::string codes = clamped(
+        builder_.node("QuantizeLinear", {x, scale_value, zero_value}, name + ".codes"), id, bounds);
     return builder_.node("DequantizeLinear", {codes, scale_value, zero_value}, name);
+  }
+
+  // onnxruntime takes half the time for a Clip of a Min's. OpenVINO rounds differently with one
+  // where an Add follows.
+  std::string clamped(const std::string& codes, NodeId id, const CodeBounds& bounds) {
+    if (!bounds.clamp_below && !bounds.clamp_above) return codes;
+    const std::string name = graph_[id].name + ".codes";
+    const auto& users = plan_.consumers[id];
+    const bool is_added = std::any_of(users.begin(), users.end(), [&](NodeId user) {
+      return models::is<models::Add>(graph_[user]);
+    });
+    if (is_added && !bounds.clamp_below)
+      return builder_.node("Min", {codes, bound(bounds.highest)}, name);
+    return builder_.node("Clip", {codes, bound(bounds.lowest), bound(bounds.highest)}, name);
   }
 
   std::string bound(std::uint8_t code) {
@@ -201,6 +195,7 @@ class Converter {
   const quant::Student& student_;
   const models::Graph& graph_;
   const Plan& plan_;
+  std::vector<CodeBounds> bounds_;  // index = NodeId
   std::vector<models::Shape> shapes_;
   std::vector<std::string> values_;       // index = NodeId
   std::map<NodeId, std::string> pooled_;  // [N, C, 1, 1] of a pool that drops the last two

@@ -231,13 +231,27 @@ TEST(ExportOnnx, ClipsBecomeCodeBounds) {
   bool found = false;
   for (const formats::onnx::Node& node : model.graph.nodes) {
     EXPECT_NE(node.op_type, "Relu");
-    if (node.op_type != "Clip") continue;
+    if (node.op_type != "Clip" || node.inputs[0] != "b1_relu6.quantizer.codes") continue;
     found = true;
-    EXPECT_EQ(node.inputs[0], "b1_relu6.quantizer.codes");
     EXPECT_EQ(formats::find(model.graph.initializers, node.inputs[1])->as<std::uint8_t>()[0], 2);
     EXPECT_EQ(formats::find(model.graph.initializers, node.inputs[2])->as<std::uint8_t>()[0], 8);
   }
   EXPECT_TRUE(found);
+}
+
+// Behind a Flatten the same grid stands again: no value reaches it that the first did not clamp.
+TEST(ExportOnnx, NoClampWhereNothingIsBeyond) {
+  QuantOptions options = scheme(4, 4);
+  options.first_last_bits = 0;
+  export_onnx(test::student_of(test::operator_zoo(), options), file("clamps.onnx"), {});
+  int first = 0, repeated = 0;
+  for (const formats::onnx::Node& node : formats::onnx::read(file("clamps.onnx")).graph.nodes) {
+    if (node.op_type != "Clip" && node.op_type != "Min") continue;
+    first += node.inputs[0].starts_with("pool.quantizer.codes");
+    repeated += node.inputs[0].starts_with("flat.quantizer.codes");
+  }
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(repeated, 0);
 }
 
 TEST(ExportOnnx, UnwritablePlaceIsNamed) {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/code_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "quant/target_rules.h"
+
+namespace zsq::exporters {
+namespace {
+
+using models::NodeId;
+
+// Every value of a tensor lies in it.
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
+constexpr double kRounding = 1e-5;  // relative; what float arithmetic may add to a value
+
+class Bounds {
+ public:
+  Bounds(const quant::Student& student, const Plan& plan)
+      : student_(student),
+        plan_(plan),
+        rules_(quant::target_rules(student.options.target)),
+        ranges_(student.graph.nodes.size()),
+        bounds_(student.graph.nodes.size()) {}
+
+  std::vector<CodeBounds> run() && {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) visit(static_cast<NodeId>(i));
+    return std::move(bounds_);
+  }
+
+ private:
+  void visit(NodeId id) {
+    const models::Node& node = student_.graph[id];
+    Range& range = ranges_[id];
+    if (const auto* quantizer = calibrated_quantizer(student_, id)) {
+      range = quantize(id, *quantizer);
+    } else if (plan_.absorbed[id]) {
+      range = ranges_[node.inputs[0]];
+    } else if (const auto* clip = models::get_if<models::Clip>(node)) {
+      const Range before = ranges_[node.inputs[0]];
+      range = {std::max<double>(before.least, clip->lo), std::min<double>(before.most, clip->hi)};
+    } else if (models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node)) {
+      range = {0, 1};
+    } else if (selects_or_averages(node)) {
+      range = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+      for (NodeId input : node.inputs) widen(range, ranges_[input]);
+      const auto* pad = models::get_if<models::Pad>(node);
+      if (pad) widen(range, {pad->value, pad->value});
+      if (models::is<models::AvgPool>(node)) widen(range, {0, 0});  // its pads
+    }
+  }
+
+  bool selects_or_averages(const models::Node& node) const {
+    return quant::is_carrier(rules_, node) || models::is<models::Concat>(node) ||
+           models::is<models::AvgPool>(node) || models::is<models::GlobalAvgPool>(node);
+  }
+
+  static void widen(Range& range, const Range& other) {
+    range = {std::min(range.least, other.least), std::max(range.most, other.most)};
+  }
+
+  Range quantize(NodeId id, const quant::ActivationQuantizer& op) {
+    const auto number = [&](const std::string& name) {
+      return student_.parameters.at(name).item<float>();
+    };
+    const float scale = number(op.scale_name()), zero_point = number(op.zero_point_name());
+    const auto code = [&](double x) { return std::nearbyint(x / scale) + zero_point; };
+    double lowest = static_cast<double>(op.spec().qmin);
+    double highest = static_cast<double>(op.spec().qmax);
+    const NodeId before = student_.graph[id].inputs[0];
+    if (const auto* clip = models::get_if<models::Clip>(student_.graph[before]);
+        clip && plan_.absorbed[before]) {
+      const double ends[] = {std::nearbyint(clip->lo / scale) + zero_point,
+                             std::nearbyint(clip->hi / scale) + zero_point};
+      lowest = std::clamp(ends[0], lowest, highest);
+      highest = std::clamp(ends[1], lowest, highest);
+    }
+    const Range& seen = ranges_[before];
+    const auto beyond = [](double x, double sign) { return x + sign * kRounding * std::abs(x); };
+    bounds_[id] = {static_cast<std::uint8_t>(lowest), static_cast<std::uint8_t>(highest),
+                   lowest > 0 && !(code(beyond(seen.least, -1)) >= lowest),
+                   highest < 255 && !(code(beyond(seen.most, 1)) <= highest)};
+    return {(lowest - zero_point) * scale, (highest - zero_point) * scale};
+  }
+
+  const quant::Student& student_;
+  const Plan& plan_;
+  const quant::TargetRules& rules_;
+  std::vector<Range> ranges_;
+  std::vector<CodeBounds> bounds_;
+};
+
+}  // namespace
+
+std::vector<CodeBounds> code_bounds(const quant::Student& student, const Plan& plan) {
+  return Bounds(student, plan).run();
+}
+
+}  // namespace zsq::exporters
