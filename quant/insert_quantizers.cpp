@@ -4,6 +4,7 @@
 #include "quant/equalize.h"
 #include "quant/placement.h"
 #include "quant/ranges.h"
+#include "quant/split_hard_swish.h"
 #include "quant/squant.h"
 #include "quant/student.h"
 
@@ -139,7 +140,9 @@ class Inserter {
 }  // namespace
 
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
-  const models::Model model = options.equalize ? equalize(teacher) : teacher;
+  models::Model model = options.equalize ? equalize(teacher) : teacher;
+  if (options.mode == Mode::deploy && target_rules(options.target).hard_swish_is_product)
+    model.graph = split_hard_swish(model.graph);
   Student student = Inserter(model, options).run();
   if (options.weights.rounding != WeightRounding::nearest) round_weights_by_squant(student);
   if (options.bias_correction == BiasCorrection::bn_statistics) correct_bias(student, model);

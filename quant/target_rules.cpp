@@ -21,6 +21,7 @@ TargetRules onnxruntime_rules() {
       {"MaxPool", carries, true},       {"Flatten", carries, true}, {"Reshape", carries, true},
       {"Transpose", carries, true},     {"Slice", carries, true},   {"Pad", carries, true},
       {"Resize", carries, true}};
+  rules.hard_swish_is_product = true;
   return rules;
 }
 

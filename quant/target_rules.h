@@ -44,6 +44,7 @@ struct TargetRules {
   WeightRule weights;
   ActivationRule activations;
   std::vector<OperatorRule> operators;  // the others run in float
+  bool hard_swish_is_product = false;   // x * HardSigmoid(x), quantized in between, is faster
 
   const OperatorRule& of(const models::Node& node) const;
 };

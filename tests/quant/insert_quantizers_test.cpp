@@ -191,12 +191,34 @@ TEST(Placement, SqueezeExcitation) {
   x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
   const auto model = net.finish(net.linear("fc", x, 8, 10));
   const auto student = insert_quantizers(model, options_for(Mode::deploy));
-  EXPECT_EQ(
-      quantizers(student),
-      (Strings{"8 input", "8 stem.bn", "8 swish", "4 squeeze", "4 reduce.relu", "8 excite",
-               "8 gate", "4 mul", "8 head.relu", "8 pool", "8 flatten = pool.quantizer.scale"}));
+  EXPECT_EQ(quantizers(student),
+            (Strings{"8 input", "8 stem.bn", "8 swish.gate", "8 swish", "4 squeeze",
+                     "4 reduce.relu", "8 excite", "8 gate", "4 mul", "8 head.relu", "8 pool",
+                     "8 flatten = pool.quantizer.scale"}));
   EXPECT_EQ(weight_bits(student),
             (Bits{{"stem", 8}, {"reduce", 4}, {"excite", 4}, {"head", 4}, {"fc", 8}}));
+}
+
+// x * HardSigmoid(x) is HardSwish(x), and what followed it follows the product.
+TEST(InsertQuantizers, HardSwishIsAProduct) {
+  Net net;
+  NodeId x = net.op("swish", models::HardSwish{}, {net.conv_bn("stem", net.input(), 3, 8)});
+  x = net.op("pool", models::GlobalAvgPool{false}, {x});
+  auto teacher = net.finish(net.linear("fc", x, 8, 10));
+  const auto student = insert_quantizers(teacher, options_for(Mode::deploy));
+  EXPECT_EQ(reads(student, "swish.gate"), Names{"stem.bn.quantizer"});
+  EXPECT_EQ(reads(student, "swish"), (Names{"stem.bn.quantizer", "swish.gate.quantizer"}));
+  EXPECT_EQ(reads(student, "pool"), Names{"swish.quantizer"});
+  for (const auto& site : weight_sites(student)) {
+    auto& weight = teacher.parameters.at(site.parameter);
+    weight = site.op->forward({weight}, student.parameters);
+  }
+  const auto image = test::normal({2, 3, 12, 12}, 5);
+  const auto expected = models::execute(teacher.graph, teacher.parameters, image);
+  const auto y = models::execute(student.graph, student.parameters, image);
+  EXPECT_LT(y.sub(expected).abs().max().item<float>(), 1e-5);
+  const auto paper = insert_quantizers(teacher, options_for(Mode::paper));
+  EXPECT_EQ(reads(paper, "swish"), Names{"stem.bn"});
 }
 
 // DenseNet: a BatchNorm behind a Concat folds into nothing; the pool before it hands values on.
