@@ -143,6 +143,26 @@ models::Model operator_zoo(std::uint64_t seed) {
   return std::move(net).finish(x, 5);
 }
 
+models::Model layer_zoo(std::uint64_t seed) {
+  Stack net(seed, {3, 16, 16});
+  const auto block = [&](const std::string& name, NodeId x, std::vector<std::int64_t> shape,
+                         models::Conv2d conv) {
+    return net.batch_norm(name + "_bn", net.conv(name, x, shape, conv), shape[0]);
+  };
+  NodeId x = block("stem", 0, {8, 3, 3, 3}, {.stride = {2, 2}, .pads = {1, 1, 1, 1}});
+  x = net.op("stem_swish", models::HardSwish{}, {x});
+  x = block("depthwise", x, {8, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .groups = 8});
+  x = net.op("depthwise_relu6", models::Clip{0, 6}, {x});
+  x = block("pointwise", x, {16, 8, 1, 1}, {});
+  const NodeId y = block("grouped", x, {16, 4, 3, 3}, {.pads = {1, 1, 1, 1}, .groups = 4});
+  x = net.relu("grouped_relu", net.op("add", models::Add{}, {x, y}));
+  x = block("dilated", x, {16, 16, 3, 3}, {.pads = {2, 2, 2, 2}, .dilation = {2, 2}});
+  x = net.relu("dilated_relu", x);
+  x = block("narrowed", x, {16, 1, 5, 5}, {.stride = {2, 2}, .pads = {2, 2, 2, 2}, .groups = 16});
+  x = net.op("pool", models::GlobalAvgPool{false}, {net.relu("narrowed_relu", x)});
+  return std::move(net).finish(net.linear("fc", x, 16, 5), 5);
+}
+
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options) {
   quant::Student student = quant::insert_quantizers(teacher, options);
   const auto& shape = teacher.graph.input_shape;

@@ -16,6 +16,10 @@ models::Model residual_network(std::uint64_t seed = 1);
 // HardSigmoid, HardSwish, LeakyRelu, Reshape, Transpose, Resize, a Clip with a bound above 0.
 models::Model operator_zoo(std::uint64_t seed = 2);
 
+// Layers of every shape on 3 x 16 x 16 images, 5 classes: strided, depthwise (also strided), 1x1,
+// grouped and dilated convolutions, and a linear layer; ReLU, ReLU6 and HardSwish between them.
+models::Model layer_zoo(std::uint64_t seed = 3);
+
 // Quantized and calibrated on random images.
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options);
 

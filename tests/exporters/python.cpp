@@ -12,20 +12,33 @@
 
 namespace zsq::test {
 
-RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images) {
-  const auto beside = [&](const char* suffix) { return model.string() + suffix; };
-  const std::string input = beside(".in.npz"), output = beside(".out.npz"), log = beside(".log");
-  formats::write_npz(input, {{"images", models::to_array(images)}});
-  const std::string script =
-      std::string(ZSQ_SOURCE_DIR) + "/tests/exporters/compare_with_onnxruntime.py";
-  const std::string command = "'" + python_program().string() + "' -B '" + script + "' '" +
-                              model.string() + "' '" + input + "' '" + output + "' > '" + log +
-                              "' 2>&1";
-  const int status = std::system(command.c_str());
+namespace {
+
+// Runs a program of this folder; throws with what it said where it fails.
+std::string run_python(const std::string& program, const std::vector<std::string>& arguments,
+                       const std::string& log) {
+  const std::string script = std::string(ZSQ_SOURCE_DIR) + "/tests/exporters/" + program;
+  std::string command = "'" + python_program().string() + "' -B '" + script + "'";
+  for (const std::string& argument : arguments) command += " '" + argument + "'";
+  const int status = std::system((command + " > '" + log + "' 2>&1").c_str());
   std::ifstream stream(log);
   const std::string said(std::istreambuf_iterator<char>(stream), {});
   if (status != 0) throw std::runtime_error(said);
-  std::cout << said;
+  return said;
+}
+
+}  // namespace
+
+std::string structure_faults(const std::filesystem::path& model) {
+  return run_python("check_structure.py", {model.string()}, model.string() + ".log");
+}
+
+RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images) {
+  const auto beside = [&](const char* suffix) { return model.string() + suffix; };
+  const std::string input = beside(".in.npz"), output = beside(".out.npz");
+  formats::write_npz(input, {{"images", models::to_array(images)}});
+  std::cout << run_python("compare_with_onnxruntime.py", {model.string(), input, output},
+                          beside(".log"));
   const formats::NamedArrays arrays = formats::read_npz(output);
   const auto tensor = [&](const char* name) {
     return models::to_tensor(*formats::find(arrays, name));
