@@ -55,7 +55,8 @@ void Flags::common() {
   setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
   setting("image_size", "N", "height and width, where the file leaves them open",
           "model.image_size");
-  setting("device", "cpu|cuda", "where tensors live", "process.device");
+  setting("device", "auto|cpu|cuda", "where tensors live (auto: a GPU if one can be used)",
+          "process.device");
   setting("threads", "N", "CPU threads", "process.threads");
   text("format", "human|json", "form of the result on stdout");
   text("log_level", "LEVEL", "debug, info or warning");
@@ -164,8 +165,8 @@ std::vector<std::string> Flags::overrides() const {
   return overrides;
 }
 
-Recipe Flags::recipe() const {
-  return load_recipe(has("recipe") ? get("recipe") : "deploy", overrides());
+Recipe Flags::recipe(const std::string& fallback) const {
+  return load_recipe(has("recipe") ? get("recipe") : fallback, overrides());
 }
 
 }  // namespace zsq::cli

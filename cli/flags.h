@@ -45,7 +45,7 @@ class Flags {
   // Of --scheme and the flags declared by setting(), then --set, in this order: key=value.
   std::vector<std::string> overrides() const;
   // --recipe with these overrides.
-  Recipe recipe() const;
+  Recipe recipe(const std::string& fallback = "deploy") const;
 
  private:
   std::string usage_, about_;

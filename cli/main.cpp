@@ -27,6 +27,7 @@ constexpr Verb kVerbs[] = {
     {"generate", "synthetic images of a model's classes, for this or any other tool", generate},
     {"run", "class and score per image, or a comparison with stored arrays", run},
     {"select", "ranks finished runs by nearness to the original, without real images", select},
+    {"compare", "per-layer difference of two models, worst first", compare},
     {"reproduce", "a table of runs, row by row and seed by seed, as an ablation", reproduce},
     {"bench", "time of kernels and of a training step, beside what this machine can do", bench},
     {"recipes", "the built-in recipes and their settings", recipes},

@@ -29,6 +29,23 @@ void print_bits(const QuantizeReport& r) {
   std::printf("%-10s %s\n", "layers", text.c_str());
 }
 
+// What each stage gained; a run of one stage needs no table.
+void print_stages(const QuantizeReport& r) {
+  if (r.stages.size() < 2) return;
+  std::printf("%-34s %8s %8s  %-24s %s\n", "stage", "about, s", "took, s", "KL of both kinds",
+              "outcome");
+  for (const StageResult& stage : r.stages) {
+    std::string divergences;
+    for (const SyntheticResult& s : stage.synthetic) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%s%.4f", divergences.empty() ? "" : ", ", s.divergence);
+      divergences += text;
+    }
+    std::printf("%-34s %8.0f %8.1f  %-24s %s\n", stage.name.c_str(), stage.estimate, stage.seconds,
+                divergences.c_str(), stage.outcome.c_str());
+  }
+}
+
 void print_time(const QuantizeReport& r) {
   std::printf("%-10s %.1f s", "time", r.seconds);
   if (r.iterations > 0) std::printf(", %lld iterations", static_cast<long long>(r.iterations));
@@ -37,6 +54,7 @@ void print_time(const QuantizeReport& r) {
 }
 
 void print_summary(const QuantizeReport& r, const std::filesystem::path& output) {
+  print_stages(r);
   std::printf("%-10s %s, mode %s, recipe %s, seed %lld\n", "scheme", r.scheme.c_str(),
               r.mode.c_str(), r.recipe.c_str(), static_cast<long long>(r.seed));
   std::printf("%-10s %.1f kB -> %.1f kB of parameters\n", "size",
@@ -45,9 +63,13 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   if (r.mixed) print_bits(r);
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
-  if (r.agreement)
-    std::printf("%-10s %.2f %% with the teacher on held-out synthetic images\n", "agreement",
-                100 * *r.agreement);
+  for (const SyntheticResult& s : r.synthetic)
+    std::printf("%-10s %.1f %% with the teacher, KL %.4f, on %lld held-out %s images\n",
+                "agreement", 100 * s.agreement, s.divergence, static_cast<long long>(s.images),
+                s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
+  if (!r.costliest_layer.empty())
+    std::printf("%-10s %s costs most\n", "layer", r.costliest_layer.c_str());
+  if (!r.verdict.empty()) std::printf("%-10s %s\n", "verdict", r.verdict.c_str());
   print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
   std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
@@ -71,17 +93,17 @@ int quantize(const Arguments& arguments) {
                 "bits per layer for 1.2G bit operations, or 50% of those of W8A8",
                 "mixed.target_bops");
   flags.text("output_path,o", "FOLDER", "where the results go");
-  flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: deploy)");
+  flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: auto)");
   flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
   flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
-  flags.setting("time_budget", "TIME", "scales the schedule to end in 600, 600s, 10min or 2h",
+  flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",
                 "process.time_budget");
   flags.text("min_top1", "PERCENT", "exit 3 where the student's top-1 is below");
-  flags.toggle("resume", "go on from FOLDER/checkpoint");
+  flags.toggle("resume", "go on from FOLDER/checkpoint, if there is one");
   flags.common();
   if (!flags.parse(arguments)) return 0;
 
@@ -90,7 +112,7 @@ int quantize(const Arguments& arguments) {
   const std::filesystem::path output = flags.get("output_path");
   if (output.empty()) throw Error(ErrorCode::usage, "--output_path/-o FOLDER is missing");
   QuantizeOptions options;
-  options.recipe = flags.recipe();
+  options.recipe = flags.recipe("auto");
   options.resume = flags.on("resume");
   options.min_top1 = flags.number("min_top1", 0);
   Console console(flags);

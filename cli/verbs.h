@@ -10,6 +10,7 @@ namespace zsq::cli {
 using Arguments = std::vector<std::string>;
 
 int bench(const Arguments& arguments);
+int compare(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int quantize(const Arguments& arguments);
 int eval(const Arguments& arguments);

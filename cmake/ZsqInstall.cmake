@@ -24,6 +24,7 @@ foreach(
   generator/options.h
   models/precision.h
   pipeline/bench.h
+  pipeline/compare.h
   pipeline/evaluate.h
   pipeline/generate.h
   pipeline/inspect.h

@@ -66,8 +66,8 @@ class Bench {
   Bench(const BenchOptions& options, Observer& observer)
       : options_(options), recipe_(options.recipe), observer_(observer) {
     check(options);
-    pipeline::start_process(recipe_.process);
-    device_ = c10::Device(recipe_.process.device == Device::cuda ? c10::kCUDA : c10::kCPU);
+    const Device device = pipeline::start_process(recipe_.process, observer);
+    device_ = c10::Device(device == Device::cuda ? c10::kCUDA : c10::kCPU);
     // First, so that a file that cannot be read is told at once.
     if (options.sweep ? !varies_network(*options.sweep) : options.train_step) teacher_ = load();
   }

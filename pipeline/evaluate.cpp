@@ -14,7 +14,7 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
                            Observer& observer) {
   if (options.data.eval_data.empty())
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
-  pipeline::start_process(options.process);
+  pipeline::start_process(options.process, observer);
   const eval::Preset& preset = pipeline::require_preset(options.data.preset);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   const auto source = eval::open_data(options.data, observer);

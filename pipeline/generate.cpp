@@ -36,7 +36,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   const bool needs_preset = options.form == "png" || !recipe.data.preset.empty();
   const eval::Preset* preset =
       needs_preset ? &pipeline::require_preset(recipe.data.preset) : nullptr;
-  pipeline::start_process(recipe.process);
+  pipeline::start_process(recipe.process, observer);
   pipeline::OutputFolder(output).prepare();
 
   GenerateReport report;

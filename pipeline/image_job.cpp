@@ -95,4 +95,13 @@ at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
   return at::cat(batches);
 }
 
+at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                       std::int64_t n, std::uint64_t seed) {
+  Recipe own = recipe;
+  own.images.source = ImageSource::drawn;
+  train::ImageJob job = image_job(teacher, own, n);
+  job.seed = seed;
+  return drawn(job, first, n).to(teacher.parameters.device());
+}
+
 }  // namespace zsq::pipeline

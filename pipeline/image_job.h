@@ -19,4 +19,9 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
 // All of them, [N, C, H, W] on the CPU.
 at::Tensor made_images(const train::ImageJob& job, Observer& observer);
 
+// Dead leaves whatever the recipe's source: images first to first + n - 1 of a seed, on the
+// teacher's device, in the range of image_job().
+at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                       std::int64_t n, std::uint64_t seed);
+
 }  // namespace zsq::pipeline

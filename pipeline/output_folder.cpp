@@ -40,12 +40,9 @@ void OutputFolder::prepare() const {
   require_writable(path_);
 }
 
-void OutputFolder::open(const std::string& identity, bool resume) const {
+bool OutputFolder::open(const std::string& identity, bool resume, Observer& observer) const {
   const fs::path record = path_ / "checkpoint" / "identity.txt";
-  if (resume) {
-    if (!fs::exists(record))
-      throw Error(ErrorCode::usage, "nothing to resume: '" + record.string() +
-                                        "' does not exist; run without --resume");
+  if (resume && fs::exists(record)) {
     const auto bytes = formats::read_file(record);
     const std::string before(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (before != identity)
@@ -53,12 +50,16 @@ void OutputFolder::open(const std::string& identity, bool resume) const {
                                         before + ", this run is of " + identity +
                                         "; use the same, or run without --resume");
     require_writable(path_);
-    return;
+    return true;
   }
+  if (resume)
+    observer.on_message(LogLevel::info,
+                        "nothing to resume in '" + path_.string() + "': starting anew");
   prepare();
   remove_checkpoint();
   create_folder(path_ / "checkpoint");
   formats::write_atomically(record, std::string_view(identity));
+  return false;
 }
 
 void OutputFolder::remove_checkpoint() const { fs::remove_all(path_ / "checkpoint"); }

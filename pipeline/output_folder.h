@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/observer.h"
+
 namespace zsq::pipeline {
 
 class OutputFolder {
@@ -17,10 +19,12 @@ class OutputFolder {
   // Creates the folder and writes a file to it, so that a full disk or a missing right shows now
   // and not after hours; Error(bad_input) names path and cause.
   void prepare() const;
-  // The same; then starts or goes on with a checkpoint of `identity` (one line: the model and how
-  // it is fed; the settings are checked by train/). To resume, a run of the same identity must have
-  // begun here, else Error(usage) and nothing is created. Otherwise what was there is removed.
-  void open(const std::string& identity, bool resume) const;
+  // The same; then starts a checkpoint of `identity` (one line: the model and how it is fed; the
+  // settings are checked by pipeline/run_state.h), or goes on with the one that is there: true. To
+  // resume where there is nothing starts anew, which the observer is told, so that a job script
+  // needs no condition. Error(usage), and nothing changed, if the checkpoint is of another
+  // identity.
+  bool open(const std::string& identity, bool resume, Observer& observer) const;
   void remove_checkpoint() const;
 
  private:

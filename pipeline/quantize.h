@@ -5,6 +5,7 @@
 //   zsq::QuantizeReport report = zsq::quantize("resnet18.onnx", options, "out");
 #pragma once
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,16 +18,19 @@
 namespace zsq {
 
 struct QuantizeOptions {
-  Recipe recipe = load_recipe("deploy");  // deploy mode: W4A4 inside, 8-bit first and last layer
-  std::optional<Scheme> scheme;           // overrides the bits of the recipe
-  bool resume = false;                    // go on from the checkpoint in the output folder
-  double min_top1 = 0;                    // per cent; 0: no gate. Needs recipe.data.eval_data
+  Recipe recipe = load_recipe(
+      "auto");  // fits network, device and time; W4A4 inside, 8-bit first and last layer
+  std::optional<Scheme> scheme;  // overrides the bits of the recipe
+  bool resume = false;           // go on from the checkpoint in the output folder, if there is one
+  double min_top1 = 0;           // per cent; 0: no gate. Needs recipe.data.eval_data
 };
 
 struct Accuracy {
   double top1 = 0, top5 = 0;  // per cent
   std::int64_t images = 0;
 };
+
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 struct LayerResult {
   std::string name, op;
@@ -36,6 +40,10 @@ struct LayerResult {
   std::vector<std::int64_t> zero_point;
   double crossings = 0, drift = 0;  // share of codes per step: by training, by moved ranges
   std::string executes_as, reason;  // "int8", "int8, slow" or "float" on the target, and why
+  // Signal-to-quantization-noise ratios in dB, 10 log10(sum y^2 / sum (y^ - y)^2): of the weights,
+  // and of the layer's output if this layer alone is quantized, on synthetic images. Not finite
+  // where there is no noise; NaN where they were not measured.
+  double weight_sqnr = kNotMeasured, output_sqnr = kNotMeasured;
 };
 
 // Bits chosen for each layer under a budget (recipe keys mixed.*).
@@ -65,6 +73,22 @@ struct KeptResult {
   Divergence start, kept, last;  // before fine-tuning; as kept; after the last iteration
 };
 
+// Student and teacher on held-out synthetic images of one kind, which nothing learnt from.
+struct SyntheticResult {
+  std::string kind;  // "dead_leaves" (procedurally generated) or "optimised" (against the teacher)
+  std::int64_t images = 0;
+  double divergence = 0;  // KL(teacher || student), temperature 1, nats per image
+  double agreement = 0;   // share of the images of which both say the same class
+};
+
+// A stage of a run: what it was thought to take, what it took, and what it gained.
+struct StageResult {
+  std::string name;
+  double estimate = 0, seconds = 0;
+  std::string outcome;  // "kept", "put back: ...", "left out: ..."; empty: to come
+  std::vector<SyntheticResult> synthetic;  // after the stage, before it was put back
+};
+
 struct QuantizeReport {
   std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
   std::string weights, activations;  // granularity, symmetry and range rule, in words
@@ -76,9 +100,12 @@ struct QuantizeReport {
   std::string data, preset;                          // empty where nothing was evaluated
   std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
-  std::optional<double> agreement;   // share of held-out synthetic images with the same class
-  std::optional<double> divergence;  // KL of teacher and student on them, nats an image
-  std::optional<KeptResult> kept;    // empty without finetune.checks
+  std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
+  std::optional<double> agreement, divergence;  // of all synthetic images together
+  std::string verdict;                          // what they let expect, in one sentence
+  std::string costliest_layer;  // with the lowest output_sqnr; empty where none was measured
+  std::vector<StageResult> stages;
+  std::optional<KeptResult> kept;  // empty without finetune.checks
   std::vector<LayerResult> layers;
   std::vector<BlockResult> blocks;           // empty without a reconstruction
   std::vector<std::filesystem::path> files;  // written, without report.*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One page, styles and drawing inside, nothing fetched.
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 
@@ -65,8 +66,12 @@ std::string summary(const QuantizeReport& r) {
   html += row("Float at inference", floats.empty() ? "nothing" : floats);
   html += row("Teacher", accuracy_text(r.teacher));
   html += row("Student", accuracy_text(r.student));
-  if (r.agreement)
-    html += row("Agreement on held-out synthetic images", format("%.2f %%", 100 * *r.agreement));
+  for (const SyntheticResult& s : r.synthetic)
+    html += row("Held-out synthetic images: " + s.kind,
+                format("the same class on %.1f %% of %lld, KL %.4f nats per image",
+                       100 * s.agreement, static_cast<long long>(s.images), s.divergence));
+  if (!r.verdict.empty()) html += row("Verdict", r.verdict);
+  if (!r.costliest_layer.empty()) html += row("Layer that costs most", r.costliest_layer);
   html += row("Recipe, seed", r.recipe + ", " + std::to_string(r.seed));
   html += row("Iterations", std::to_string(r.iterations) +
                                 format(" (%lld skipped), %.1f s",
@@ -119,14 +124,35 @@ std::string crossings(const QuantizeReport& r) {
   return "<h2>Crossings: share of a layer's codes that a step changes</h2>\n" + svg(y, content);
 }
 
+std::string decibels(double value) {
+  return std::isnan(value) ? "" : std::isinf(value) ? "exact" : format("%.1f", value);
+}
+
+std::string stage_table(const QuantizeReport& r) {
+  if (r.stages.size() < 2) return "";
+  std::string html =
+      "<h2>Stages</h2>\n<table>\n<tr><th>Stage</th><th>Estimate, s</th><th>Took, s</th>"
+      "<th>KL on held-out images</th><th>Outcome</th></tr>\n";
+  for (const StageResult& stage : r.stages) {
+    std::string divergences;
+    for (const SyntheticResult& s : stage.synthetic)
+      divergences += (divergences.empty() ? "" : ", ") + format("%.4f", s.divergence);
+    html += "<tr><td>" + escaped(stage.name) +
+            format("</td><td>%.0f</td><td>%.1f", stage.estimate, stage.seconds) + "</td><td>" +
+            divergences + "</td><td>" + escaped(stage.outcome) + "</td></tr>\n";
+  }
+  return html + "</table>\n";
+}
+
 std::string layer_table(const QuantizeReport& r) {
   std::string html =
       "<table>\n<tr><th>Layer</th><th>Operator</th><th>Weight bits</th><th>Activation bits</th>"
-      "<th>Executes as</th><th>Why</th></tr>\n";
+      "<th>Weight SQNR, dB</th><th>Output SQNR, dB</th><th>Executes as</th><th>Why</th></tr>\n";
   for (const LayerResult& layer : r.layers)
     html += "<tr><td>" + escaped(layer.name) + "</td><td>" + escaped(layer.op) + "</td><td>" +
             std::to_string(layer.weight_bits) + "</td><td>" +
             (layer.activation_bits ? std::to_string(layer.activation_bits) : "float") +
+            "</td><td>" + decibels(layer.weight_sqnr) + "</td><td>" + decibels(layer.output_sqnr) +
             "</td><td>" + escaped(layer.executes_as) + "</td><td>" + escaped(layer.reason) +
             "</td></tr>\n";
   return html + "</table>\n";
@@ -143,8 +169,8 @@ std::string to_html(const QuantizeReport& report) {
          "<h1>" +
          escaped(report.scheme) + " of " +
          escaped(std::filesystem::path(report.model).filename().string()) + "</h1>\n" +
-         summary(report) + "<h2>Parameters</h2>\n" + sizes(report) + crossings(report) +
-         "<h2>Layers</h2>\n" + layer_table(report) + "</body></html>\n";
+         summary(report) + stage_table(report) + "<h2>Parameters</h2>\n" + sizes(report) +
+         crossings(report) + "<h2>Layers</h2>\n" + layer_table(report) + "</body></html>\n";
 }
 
 }  // namespace zsq

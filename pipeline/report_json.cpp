@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "pipeline/json.h"
 #include "pipeline/quantize.h"
 
@@ -33,6 +35,30 @@ Json kept_json(const std::optional<KeptResult>& kept) {
           {"last", measured(kept->last)}};
 }
 
+// JSON has no infinity and no NaN.
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json synthetic_json(const std::vector<SyntheticResult>& results) {
+  Json rows = Json::array();
+  for (const SyntheticResult& r : results)
+    rows.push_back({{"kind", r.kind},
+                    {"images", r.images},
+                    {"divergence", r.divergence},
+                    {"agreement", r.agreement}});
+  return rows;
+}
+
+Json stages_json(const std::vector<StageResult>& stages) {
+  Json rows = Json::array();
+  for (const StageResult& s : stages)
+    rows.push_back({{"name", s.name},
+                    {"estimate", number_or_null(s.estimate)},
+                    {"seconds", s.seconds},
+                    {"outcome", s.outcome},
+                    {"synthetic", synthetic_json(s.synthetic)}});
+  return rows;
+}
+
 Json layer_json(const LayerResult& layer) {
   return {{"name", layer.name},
           {"op", layer.op},
@@ -42,6 +68,8 @@ Json layer_json(const LayerResult& layer) {
           {"zero_point", layer.zero_point},
           {"crossings", layer.crossings},
           {"drift", layer.drift},
+          {"weight_sqnr", number_or_null(layer.weight_sqnr)},
+          {"output_sqnr", number_or_null(layer.output_sqnr)},
           {"executes_as", text_or_null(layer.executes_as)},
           {"reason", text_or_null(layer.reason)}};
 }
@@ -83,6 +111,10 @@ std::string to_json(const QuantizeReport& r) {
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
+                  {"synthetic", synthetic_json(r.synthetic)},
+                  {"verdict", text_or_null(r.verdict)},
+                  {"costliest_layer", text_or_null(r.costliest_layer)},
+                  {"stages", stages_json(r.stages)},
                   {"kept", kept_json(r.kept)},
                   {"layers", layers},
                   {"blocks", blocks},

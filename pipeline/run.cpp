@@ -43,7 +43,8 @@ at::Tensor required_array(const formats::NamedArrays& arrays, const char* name,
 std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_path,
                                           const std::vector<std::filesystem::path>& images,
                                           const RunOptions& options) {
-  pipeline::start_process(options.process);
+  Observer silent;
+  pipeline::start_process(options.process, silent);
   const eval::Preset& preset = pipeline::require_preset(options.preset);
   const auto names = read_names(options.classes);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
@@ -69,7 +70,8 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
 CompareReport compare_inside(const std::filesystem::path& model_path,
                              const std::filesystem::path& npz, const RunOptions& options,
                              double tolerance) {
-  pipeline::start_process(options.process);
+  Observer silent;
+  pipeline::start_process(options.process, silent);
   const auto arrays = formats::read_npz(npz);
   const at::Tensor input = required_array(arrays, "input", npz);
   const at::Tensor expected = required_array(arrays, "output", npz);

@@ -30,7 +30,7 @@ class Selection {
     if (recipe.model.arch.empty()) recipe.model = run.model;
     if (recipe.data.preset.empty()) recipe.data.preset = run.data.preset;
     validate(recipe);
-    pipeline::start_process(recipe.process);
+    pipeline::start_process(recipe.process, observer);
     if (!options.model.empty()) report_.model = options.model.string();
     const std::string sha256 = formats::sha256_of_file(report_.model);
     if (sha256 != report_.source_sha256)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/session.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
@@ -15,13 +16,22 @@
 
 namespace zsq::pipeline {
 
-void start_process(const ProcessOptions& options) {
+Device start_process(const ProcessOptions& options, Observer& observer) {
   if (options.threads > 0) at::set_num_threads(static_cast<int>(options.threads));
-  if (options.device == Device::cuda) cuda_kernels::load_cuda();
+  const bool cuda = options.device == Device::cuda ||
+                    (options.device == Device::automatic && cuda_kernels::cuda_available());
+  if (cuda) cuda_kernels::load_cuda();
+  if (options.device == Device::automatic)
+    observer.on_message(LogLevel::info, cuda ? "device: the GPU"
+                                             : "device: the CPU, " +
+                                                   std::to_string(at::get_num_threads()) +
+                                                   " threads (no usable GPU)");
+  return cuda ? Device::cuda : Device::cpu;
 }
 
 void move_to(models::ParameterStore& parameters, Device device) {
-  const at::Device target(device == Device::cuda ? at::kCUDA : at::kCPU);
+  const bool cuda = device == Device::cuda || (device == Device::automatic && at::hasCUDA());
+  const at::Device target(cuda ? at::kCUDA : at::kCPU);
   for (const std::string& name : parameters.names())
     parameters.set(name, parameters.at(name).detach().to(target));
 }

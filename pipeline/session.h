@@ -3,16 +3,19 @@
 #pragma once
 #include <filesystem>
 
+#include "core/observer.h"
 #include "eval/preset.h"
 #include "models/graph.h"
 #include "recipes/options.h"
 
 namespace zsq::pipeline {
 
-// Applies threads to the process and loads what the device needs; Error(usage) where this build or
-// machine lacks it.
-void start_process(const ProcessOptions& options);
+// Applies threads to the process and loads what the device needs; Error(usage) if this build or
+// machine lacks it. Gives the device that is used: a GPU for Device::automatic if one is usable,
+// which the observer is told.
+Device start_process(const ProcessOptions& options, Observer& observer);
 
+// Device::automatic: where start_process() has put the process.
 void move_to(models::ParameterStore& parameters, Device device);
 
 // A float model.

@@ -31,6 +31,10 @@ bool is_shared(const Graph& graph, const std::string& parameter) {
   return uses > 1;
 }
 
+std::string corrected_name(const models::Node& node, const std::string& role) {
+  return node.name + ".corrected_" + role;
+}
+
 // Gives a parameter of node `id` the teacher's value less `shift`; one that nodes share becomes the
 // node's own.
 void subtract(Student& student, const models::Model& teacher, NodeId id, const std::string& role,
@@ -40,7 +44,7 @@ void subtract(Student& student, const models::Model& teacher, NodeId id, const s
   const auto found = original.find(role);
   const bool absent = found == original.end();
   if (absent || is_shared(teacher.graph, found->second))
-    node.params[role] = node.name + ".corrected_" + role;
+    node.params[role] = corrected_name(node, role);
   const auto value = absent ? at::zeros_like(shift) : teacher.parameters.at(found->second);
   student.parameters.set(node.params.at(role), value.sub(shift.view(value.sizes())));
 }
@@ -75,6 +79,13 @@ void correct_bias(Student& student, const models::Model& teacher) {
   const auto sites = weight_sites(student);
   for (std::size_t i = 0; i < sites.size(); ++i)
     correct_bias(student, teacher, sites[i], moments[i].mean);
+}
+
+void adopt_corrected_biases(Student& student) {
+  for (auto& node : student.graph.nodes)
+    for (const char* role : {"bias", "beta"})
+      if (student.parameters.contains(corrected_name(node, role)))
+        node.params[role] = corrected_name(node, role);
 }
 
 }  // namespace zsq::quant

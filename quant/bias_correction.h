@@ -22,4 +22,8 @@ void correct_bias(Student& student, const models::Model& teacher, const WeightSi
 // What BatchNorm statistics tell of the inputs of all weight_sites(student).
 std::vector<Moments> layer_input_moments(const Student& student, const models::Model& teacher);
 
+// Makes the student's layers name the parameters that correct_bias() has given them, if the store
+// holds such: for a student that is built anew and takes the parameters of an earlier one.
+void adopt_corrected_biases(Student& student);
+
 }  // namespace zsq::quant

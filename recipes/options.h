@@ -8,10 +8,10 @@
 
 namespace zsq {
 
-enum class Device { cpu, cuda };
+enum class Device { automatic, cpu, cuda };
 template <>
 struct EnumNames<Device> {
-  static constexpr std::array<std::string_view, 2> names{"cpu", "cuda"};
+  static constexpr std::array<std::string_view, 3> names{"auto", "cpu", "cuda"};
 };
 
 // Written as 600, 600s, 10min or 2h.
@@ -31,11 +31,12 @@ struct ExportSettings {
 
 struct ProcessOptions {
   std::int64_t seed = 0;
-  Device device = Device::cpu;
+  Device device = Device::automatic;
   std::int64_t threads = 0;
   std::int64_t checkpoint_every = 1000;
   Duration time_budget;
-  std::int64_t agreement_images = 1024;
+  std::int64_t agreement_images = 64;
+  bool automatic = false;
 };
 
 template <class Visitor, class Options>
@@ -57,7 +58,8 @@ void visit_export_settings(Visitor&& visit, Options& o) {
 template <class Visitor, class Options>
 void visit_process_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"process.seed", "fixes every random draw", "", 0, 9e15}, o.seed);
-  visit(SettingInfo{"process.device", "where tensors live"}, o.device);
+  visit(SettingInfo{"process.device", "where tensors live; auto: a GPU if one can be used"},
+        o.device);
   visit(SettingInfo{"process.threads", "CPU threads; 0: one per core", "threads", 0, 4096},
         o.threads);
   visit(SettingInfo{"process.checkpoint_every",
@@ -67,10 +69,17 @@ void visit_process_settings(Visitor&& visit, Options& o) {
                     "scales the schedule to end in this time (600, 600s, 10min, 2h); 0: no limit",
                     "seconds", 0, 1e8},
         o.time_budget);
-  visit(SettingInfo{"process.agreement_images",
-                    "held-out synthetic images that student and teacher are compared on; 0: none",
-                    "images", 0, 1e6},
-        o.agreement_images);
+  visit(
+      SettingInfo{"process.agreement_images",
+                  "held-out synthetic images that student and teacher are compared on, of each of "
+                  "two kinds; 0: none",
+                  "images", 0, 1e6},
+      o.agreement_images);
+  visit(SettingInfo{"process.automatic",
+                    "rounding, reconstruction and fine-tuning one after the other as far as the "
+                    "time budget goes, each kept only if it brings the student nearer to the "
+                    "teacher on held-out synthetic images of both kinds"},
+        o.automatic);
 }
 
 }  // namespace zsq

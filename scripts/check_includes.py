@@ -33,7 +33,7 @@ MAY_INCLUDE = {
 OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 # What a program that uses the library includes; with all they include in turn they know no torch.
-PUBLIC_HEADERS = ["pipeline/bench.h", "pipeline/evaluate.h", "pipeline/generate.h", "pipeline/inspect.h",
+PUBLIC_HEADERS = ["pipeline/bench.h", "pipeline/compare.h", "pipeline/evaluate.h", "pipeline/generate.h", "pipeline/inspect.h",
                   "pipeline/quantize.h", "pipeline/reproduce.h", "pipeline/run.h", "pipeline/scheme.h",
                   "pipeline/select.h", "pipeline/sensitivity.h", "pipeline/version.h"]
 TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}

@@ -36,7 +36,7 @@ KeptState unpack(const at::Tensor& packed) {
 void BestState::check(std::int64_t iteration) {
   const at::NoGradGuard no_grad;
   const Stopwatch begin;
-  if (!expected_.defined()) expected_ = answers(teacher_, images_);
+  if (!expected_.defined()) expected_ = logits_of(teacher_.graph, teacher_.parameters, images_);
   report_.last = measure_agreement(expected_, student_, images_);
   report_.checked_at = iteration;
   if (!started()) report_.start = report_.last;

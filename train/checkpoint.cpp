@@ -13,7 +13,7 @@
 namespace zsq::train {
 namespace {
 
-constexpr const char *kTally = "tally", *kBlocks = "blocks";
+constexpr const char* kTally = "tally";
 constexpr std::size_t kTallySize = 10;
 
 template <class Value>
@@ -60,31 +60,6 @@ Tally unpack(const formats::Array& array) {
   return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9)};
 }
 
-// Per block: error before and after, iterations. Their names are metadata.
-formats::Array pack(const std::vector<BlockReport>& blocks) {
-  std::vector<double> values;
-  for (const auto& block : blocks)
-    values.insert(values.end(), {block.before, block.after, static_cast<double>(block.iterations)});
-  return formats::Array::from<double>(formats::DType::f64, {std::ssize(blocks), 3}, values);
-}
-
-std::string name_of_block(std::int64_t index) { return "block/" + std::to_string(index); }
-
-std::vector<BlockReport> unpack_blocks(const formats::Array& array, const Settings& metadata) {
-  std::vector<BlockReport> blocks;
-  if (array.dtype == formats::DType::f64 && array.shape.size() == 2 && array.shape[1] == 3) {
-    const auto v = array.as<double>();
-    for (std::int64_t i = 0; i < array.shape[0]; ++i) {
-      const auto name = metadata.find(name_of_block(i));
-      if (name == metadata.end()) break;
-      const auto* row = v.data() + 3 * i;
-      blocks.push_back({name->second, row[0], row[1], static_cast<std::int64_t>(row[2])});
-    }
-    if (std::ssize(blocks) == array.shape[0]) return blocks;
-  }
-  throw Error(ErrorCode::bad_input, "the checkpoint's 'blocks' are not of this version");
-}
-
 }  // namespace
 
 Settings settings_of(const TrainJob& job) {
@@ -95,16 +70,12 @@ Settings settings_of(const TrainJob& job) {
   visit_train_settings(note, job.options);
   visit_generator_settings(note, job.generator.options());
   visit_quant_settings(note, job.student.options);
-  visit_reconstruct_settings(note, job.reconstruct);
   if (job.bank) visit_image_settings(note, job.bank->options());
   return settings;
 }
 
 void save(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  formats::SafetensorsFile file{
-      {{kTally, pack(checkpoint.tally)}, {kBlocks, pack(checkpoint.blocks)}}, checkpoint.settings};
-  for (std::size_t i = 0; i < checkpoint.blocks.size(); ++i)
-    file.metadata[name_of_block(static_cast<std::int64_t>(i))] = checkpoint.blocks[i].name;
+  formats::SafetensorsFile file{{{kTally, pack(checkpoint.tally)}}, checkpoint.settings};
   for (const auto& [name, tensor] : checkpoint.tensors) {
     file.tensors.emplace_back(name, models::to_array(tensor));
   }
@@ -125,14 +96,10 @@ Checkpoint load(const std::filesystem::path& path, const Settings& settings, at:
   Checkpoint checkpoint;
   checkpoint.settings = file.metadata;
   const auto* tally = formats::find(file.tensors, kTally);
-  const auto* blocks = formats::find(file.tensors, kBlocks);
-  if (!tally || !blocks)
-    throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
+  if (!tally) throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
   checkpoint.tally = unpack(*tally);
-  checkpoint.blocks = unpack_blocks(*blocks, file.metadata);
   for (const auto& [name, array] : file.tensors) {
-    if (name != kTally && name != kBlocks)
-      checkpoint.tensors.emplace_back(name, models::to_tensor(array).to(device));
+    if (name != kTally) checkpoint.tensors.emplace_back(name, models::to_tensor(array).to(device));
   }
   return checkpoint;
 }

@@ -29,7 +29,6 @@ struct Checkpoint {
   NamedTensors tensors;
   Tally tally;
   Settings settings;
-  std::vector<BlockReport> blocks = {};  // of a reconstruction before the run
 };
 
 void save(const std::filesystem::path& path, const Checkpoint& checkpoint);

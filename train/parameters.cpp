@@ -63,21 +63,17 @@ void copy_state(const NamedTensors& state, const NamedTensors& saved) {
   }
 }
 
-bool restore_ranges(quant::Student& student, const NamedTensors& saved) {
+void restore_ranges(quant::Student& student, const NamedTensors& saved) {
   std::set<std::string> grids;
   for (const auto id : quant::activation_sites(student.graph)) {
     const auto* op = quant::activation_quantizer(student.graph[id]);
     grids.insert({"student/" + op->scale_name(), "student/" + op->zero_point_name()});
   }
-  bool restored = false;
   const std::size_t prefix = std::string("student/").size();
   for (const auto& [name, tensor] : saved) {
-    if (grids.count(name) != 0 && !student.parameters.contains(name.substr(prefix))) {
+    if (grids.count(name) != 0 && !student.parameters.contains(name.substr(prefix)))
       student.parameters.set(name.substr(prefix), tensor);
-      restored = true;
-    }
   }
-  return restored;
 }
 
 }  // namespace zsq::train

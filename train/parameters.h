@@ -20,8 +20,8 @@ NamedTensors trainable(const NamedTensors& tensors);
 // same.
 void copy_state(const NamedTensors& state, const NamedTensors& saved);
 
-// Activation grids exist only after calibration: puts those of `saved` ("student/...") into the
-// store. Whether there were any.
-bool restore_ranges(quant::Student& student, const NamedTensors& saved);
+// Activation grids exist only after calibration: puts those of `saved` ("student/...") that the
+// store lacks into it.
+void restore_ranges(quant::Student& student, const NamedTensors& saved);
 
 }  // namespace zsq::train

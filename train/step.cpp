@@ -207,8 +207,9 @@ NamedTensors Step::state() const {
   return state;
 }
 
-void Step::load(const NamedTensors& saved) {
-  if (restore_ranges(student_, saved)) learn_scales();
+void Step::load(const NamedTensors& saved, bool calibrated) {
+  restore_ranges(student_, saved);
+  if (calibrated) learn_scales();
   copy_state(state(), saved);
 }
 

@@ -80,7 +80,8 @@ class Step {
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;
   // Takes such a state back; Error(bad_input) names what does not fit.
-  void load(const NamedTensors& state);
+  // `calibrated`: it was written after the activation ranges had been taken.
+  void load(const NamedTensors& state, bool calibrated);
 
  private:
   struct GeneratorPass {

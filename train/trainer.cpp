@@ -70,14 +70,13 @@ class Run {
         steps_(step_, graph_maker(job), observer),
         read_every_(read_every(job)),
         best_(job.teacher, job.student),
-        blocks_(job.blocks),
         pace_(job.options, job.time_budget) {
     if (options_.checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
 
   TrainReport operator()() {
     if (job_.resume) resume();
-    if (job_.reconstructed) take_over();
+    if (job_.calibrated) take_over();
     if (job_.time_budget > 0) plan();
     while (pace_.next(elapsed())) {
       stop_if_asked();
@@ -145,8 +144,7 @@ class Run {
   }
 
   void begin_checks() {
-    if (!best_.has_images())
-      best_.hold_out(images_for_checks(job_.generator, options_.check_images));
+    if (!best_.has_images()) best_.hold_out(held_out_images(job_.generator, options_.check_images));
     check();
   }
 
@@ -282,13 +280,12 @@ class Run {
     tally_.seconds = elapsed();
     auto tensors = step_.state();
     for (auto& named : best_.state()) tensors.push_back(std::move(named));
-    save(job_.checkpoint, {std::move(tensors), tally_, settings_of(job_), blocks_});
+    save(job_.checkpoint, {std::move(tensors), tally_, settings_of(job_)});
   }
 
   void resume() {
     const auto checkpoint = load(job_.checkpoint, settings_of(job_), device_of(job_));
-    step_.load(best_.load(checkpoint.tensors));
-    blocks_ = checkpoint.blocks;
+    step_.load(best_.load(checkpoint.tensors), checkpoint.tally.calibrated);
     tally_ = checkpoint.tally;
     resumed_seconds_ = tally_.seconds;
     saved_at_ = tally_.iterations;
@@ -306,7 +303,6 @@ class Run {
             .loss_generator = mean(tally_.loss_generator, tally_.losses_generator),
             .loss_student = mean(tally_.loss_student, tally_.losses_student),
             .layers = step_.weight_steps().report(),
-            .blocks = blocks_,
             .kept = best_.started() ? std::optional(best_.seen()) : std::nullopt};
   }
 
@@ -318,12 +314,11 @@ class Run {
   const std::ptrdiff_t read_every_;  // iterations
   std::vector<Iteration> unread_;
   BestState best_;
-  std::vector<BlockReport> blocks_;
   Pace pace_;
   Tally tally_;
   RunningMean agreement_;
   Stopwatch begin_, phase_begin_;
-  double resumed_seconds_ = job_.reconstruct_seconds;
+  double resumed_seconds_ = 0;
   double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint
 };

@@ -6,10 +6,8 @@
 #include <optional>
 
 #include "core/observer.h"
-#include "generator/generator.h"
-#include "quant/student.h"
+#include "train/agreement.h"
 #include "train/options.h"
-#include "train/reconstruct.h"
 
 namespace zsq::train {
 
@@ -18,13 +16,6 @@ struct LayerReport {
   double crossings = 0;  // mean share of codes that crossed per step, grid fixed
   double drift = 0;      // mean share of codes changed by recomputed ranges alone
   double k = 1;          // mean factor
-};
-
-// Share of images on which teacher and student choose the same class, and the mean KL at
-// temperature 1.
-struct Agreement {
-  double agreement = 0, kl = 0;
-  std::int64_t images = 0;
 };
 
 // What the checks of a run saw (finetune.checks), each on the same held-out images.
@@ -43,8 +34,7 @@ struct TrainReport {
   double seconds = 0, warmup_seconds = 0;
   double loss_generator = 0, loss_student = 0;  // means of the last 5 % of the run
   std::vector<LayerReport> layers;
-  std::vector<BlockReport> blocks;  // of the job, or of the checkpoint
-  std::optional<KeptState> kept;    // empty without checks
+  std::optional<KeptState> kept;  // empty without checks
 };
 
 class BankDraws;
@@ -65,12 +55,9 @@ struct TrainJob {
   // iteration and once the student is calibrated.
   std::function<double()> seconds_after = [] { return 0.0; };
   const BankDraws* bank = nullptr;  // images that take the place of some of the generator's
-  // Of the reconstruction that is part of the run. `reconstructed`: it was done in this process, so
-  // that the student has ranges; it took so many seconds, which count as the run's.
-  ReconstructOptions reconstruct = {};
-  bool reconstructed = false;
-  double reconstruct_seconds = 0;
-  std::vector<BlockReport> blocks = {};  // what it did, to be kept with the checkpoint
+  // The student has its activation ranges, and keeps them; otherwise they are taken at the end of
+  // warm-up. A run that is resumed has those of its checkpoint.
+  bool calibrated = false;
   // What finetune.checks measure on; nothing may learn from these images. Undefined: the generator
   // makes them when fine-tuning begins. A run that is resumed has those of its checkpoint.
   at::Tensor held_out = {};
@@ -84,18 +71,5 @@ struct TrainJob {
 // by the observer: the checkpoint is written and Error(stopped) thrown. Too many skipped steps:
 // Error(numeric_failure).
 TrainReport run(const TrainJob& job, Observer& observer);
-
-// On held-out synthetic images, streams that training never draws.
-Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
-                            const generator::Generator& generator, std::int64_t images);
-// The same on given images.
-Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
-                            const at::Tensor& images);
-Agreement measure_agreement(const at::Tensor& logits_of_teacher, const quant::Student& student,
-                            const at::Tensor& images);
-// The logits of a network, f32 [N, classes], without gradients.
-at::Tensor answers(const models::Model& model, const at::Tensor& images);
-// Images that the generator makes as it is now, of streams of their own.
-at::Tensor images_for_checks(const generator::Generator& generator, std::int64_t images);
 
 }  // namespace zsq::train

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 class OutputFolderTest : public ::testing::Test {
  protected:
   test::TempFolder temporary_;
+  Observer silent_;
 };
 
 std::string message_of(const std::function<void()>& action) {
@@ -31,7 +32,7 @@ std::string message_of(const std::function<void()>& action) {
 TEST_F(OutputFolderTest, IsCreatedWithItsParents) {
   const OutputFolder folder(temporary_ / "a" / "b");
   EXPECT_FALSE(fs::exists(temporary_ / "a"));
-  folder.open("model a", false);
+  folder.open("model a", false, silent_);
   folder.remove_checkpoint();
   EXPECT_TRUE(fs::is_empty(temporary_ / "a" / "b"));
 }
@@ -39,7 +40,8 @@ TEST_F(OutputFolderTest, IsCreatedWithItsParents) {
 TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
   temporary_.file("file", "x");
   for (const fs::path& bad : {temporary_ / "file", temporary_ / "file" / "below"}) {
-    const std::string message = message_of([&] { OutputFolder(bad).open("model a", false); });
+    const std::string message =
+        message_of([&] { OutputFolder(bad).open("model a", false, silent_); });
     EXPECT_NE(message.find(bad.string()), std::string::npos) << message;
     EXPECT_NE(message.find("cannot create the output folder"), std::string::npos) << message;
     EXPECT_NE(message.find("--output_path"), std::string::npos) << message;
@@ -48,7 +50,8 @@ TEST_F(OutputFolderTest, SaysWhatIsInTheWay) {
 
 // /proc takes no file from anybody.
 TEST_F(OutputFolderTest, SaysThatAFolderTakesNoFiles) {
-  const std::string message = message_of([] { OutputFolder("/proc/self").open("model a", false); });
+  const std::string message =
+      message_of([&] { OutputFolder("/proc/self").open("model a", false, silent_); });
   EXPECT_NE(message.find("cannot write to the output folder: /proc/self/"), std::string::npos)
       << message;
   EXPECT_NE(message.find("--output_path"), std::string::npos) << message;
@@ -56,22 +59,27 @@ TEST_F(OutputFolderTest, SaysThatAFolderTakesNoFiles) {
 
 TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
   const OutputFolder folder(temporary_ / "new");
-  EXPECT_NE(message_of([&] { folder.open("model a", true); }).find("nothing to resume"),
-            std::string::npos);
-  EXPECT_FALSE(fs::exists(temporary_ / "new"));
-  folder.open("model a", false);
+  EXPECT_FALSE(folder.open("model a", false, silent_));
   std::ofstream(folder.checkpoint()) << "state";
-  EXPECT_EQ(message_of([&] { folder.open("model a", true); }), "no error");
-  const std::string message = message_of([&] { folder.open("model b", true); });
+  EXPECT_TRUE(folder.open("model a", true, silent_));
+  EXPECT_TRUE(fs::exists(folder.checkpoint()));
+  const std::string message = message_of([&] { folder.open("model b", true, silent_); });
   EXPECT_NE(message.find("belongs to model a, this run is of model b"), std::string::npos)
       << message;
 }
 
+// A job script that always says --resume needs no condition.
+TEST_F(OutputFolderTest, WithNothingToResumeStartsAnew) {
+  const OutputFolder folder(temporary_ / "new");
+  EXPECT_FALSE(folder.open("model a", true, silent_));
+  EXPECT_TRUE(folder.open("model a", true, silent_));
+}
+
 TEST_F(OutputFolderTest, ANewRunDropsTheOldState) {
   const OutputFolder folder(temporary_.path());
-  folder.open("a", false);
+  folder.open("a", false, silent_);
   std::ofstream(folder.checkpoint()) << "state";
-  folder.open("a", false);
+  folder.open("a", false, silent_);
   EXPECT_FALSE(fs::exists(folder.checkpoint()));
 }
 

@@ -78,8 +78,45 @@ TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
   }
 }
 
-// A reconstruction that was stopped starts again; one that is done is in the checkpoint.
-TEST(Resume, GoesOnBehindTheReconstruction) {
+// Rounding gives ranges to all quantizers before any warm-up, and biases to layers that had none:
+// what is stopped in warm-up has both.
+TEST(Resume, GoesOnAfterRoundingWithLearnableScales) {
+  const test::TempFolder folder;
+  const fs::path model = folder / "shapes.onnx";
+  test::save_onnx(test::train_tiny_network(0).model, model);
+  QuantizeOptions options;
+  options.recipe = load_recipe(
+      "deploy", {"finetune.iterations=8", "finetune.batch_size=8", "finetune.warmup=0.5",
+                 "finetune.learn_scales=all", "quantize.weights.rounding=hessian",
+                 "quantize.hessian.images=8", "generate.images.source=drawn",
+                 "quantize.activations.calibration_images=16", "process.agreement_images=0",
+                 "process.threads=1", "data.preset=cifar10"});
+  const auto layers = static_cast<int>(quantize(model, options, folder / "unbroken").layers.size());
+  for (const int when : {1, 3, layers + 2, layers + 6}) {
+    StopsAfter stop(when);
+    const fs::path output = folder / std::to_string(when);
+    EXPECT_EQ(code_of([&] { quantize(model, options, output, &stop); }), ErrorCode::stopped);
+    QuantizeOptions resumed = options;
+    resumed.resume = true;
+    quantize(model, resumed, output);
+    EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
+                formats::read_file(folder / "unbroken" / "model.safetensors"))
+        << when;
+  }
+}
+
+TEST(Resume, WithNothingThereStartsAnew) {
+  const test::TempFolder folder;
+  const fs::path model = folder / "shapes.onnx";
+  test::save_onnx(test::train_tiny_network(0).model, model);
+  QuantizeOptions options;
+  options.recipe = load_recipe("instant", {"process.agreement_images=0", "process.threads=1"});
+  options.resume = true;
+  EXPECT_FALSE(quantize(model, options, folder / "out").layers.empty());
+}
+
+// A reconstruction that was stopped goes on with the blocks that are finished.
+TEST(Resume, GoesOnDuringAndAfterTheReconstruction) {
   const test::TempFolder folder;
   const fs::path model = folder / "shapes.onnx";
   test::save_onnx(test::train_tiny_network(0).model, model);

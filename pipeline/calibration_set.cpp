@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/start_images.h"
+#include "pipeline/calibration_set.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
@@ -57,32 +57,24 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t
 
 }  // namespace
 
-std::int64_t to_hold_out(const Recipe& recipe) {
-  return std::min(recipe.process.agreement_images, recipe.images.batch_size);
-}
-
-StartImages split_bank(const at::Tensor& bank, const Recipe& recipe) {
+BankSplit split_bank(const at::Tensor& bank, const Recipe& recipe) {
   const auto n = bank.size(0);
   const auto order =
       at::randperm(n,
                    at::detail::createCPUGenerator(stream_seed(
                        static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.bank", 0)),
                    at::kLong);
-  const auto learn = n - std::min(to_hold_out(recipe), n / 4);
+  const auto learn = n - std::min(recipe.process.agreement_images, n / 4);
   return {bank.index_select(0, order.slice(0, 0, learn)),
           bank.index_select(0, order.slice(0, learn))};
 }
 
-StartImages start_images(const models::Model& teacher, const Recipe& recipe,
-                         const StartImages& bank, const WantedImages& wanted, Observer& observer) {
-  const auto device = teacher.parameters.device();
-  if (bank.learn.defined())
-    return {views_of(bank.learn.slice(0, 0, wanted.images).to(device), recipe, wanted.views),
-            bank.held_out.to(device)};
-  const auto job = image_job(teacher, recipe, wanted.images + wanted.held_out);
-  const auto images = make(job, wanted.seconds, observer).to(device);
-  return {views_of(images.slice(0, 0, wanted.images), recipe, wanted.views),
-          images.slice(0, wanted.images)};
+at::Tensor calibration_set(const models::Model& teacher, const Recipe& recipe,
+                           const at::Tensor& bank, const WantedImages& wanted, Observer& observer) {
+  const auto images =
+      bank.defined() ? bank.slice(0, 0, wanted.images)
+                     : make(image_job(teacher, recipe, wanted.images), wanted.seconds, observer);
+  return views_of(images.to(teacher.parameters.device()), recipe, wanted.views);
 }
 
 }  // namespace zsq::pipeline

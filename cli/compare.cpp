@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/compare.h"
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/console.h"
+#include "cli/flags.h"
+#include "cli/verbs.h"
+
+namespace zsq::cli {
+namespace {
+
+void print_names(const char* title, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  std::printf("%s", title);
+  for (const std::string& name : names) std::printf(" %s", name.c_str());
+  std::printf("\n");
+}
+
+void print(const ModelComparison& c) {
+  std::size_t width = 5;
+  for (const auto& layer : c.layers) width = std::max(width, layer.name.size());
+  std::printf("%-*s  %9s  %14s  %17s\n", static_cast<int>(width), "layer", "SQNR, dB",
+              "mean b - a, sd", "largest |b-a|, sd");
+  for (const auto& layer : c.layers)
+    std::printf("%-*s  %9.2f  %14.4f  %17.3f\n", static_cast<int>(width), layer.name.c_str(),
+                layer.sqnr, layer.mean, layer.largest);
+  print_names("only in a:", c.only_in_a);
+  print_names("only in b:", c.only_in_b);
+  std::printf("predictions: the same class on %.2f %% of %lld %s images, KL %.4g nats per image\n",
+              100 * c.agreement, static_cast<long long>(c.images),
+              c.images_kind == "real" ? "real" : "dead-leaves", c.divergence);
+}
+
+}  // namespace
+
+int compare(const Arguments& arguments) {
+  Flags flags("zsq compare A B",
+              "Compares two models on the same images, layer by layer, the worst layer first.\n"
+              "A and B: model files or output folders of `zsq quantize`, of one network. Without\n"
+              "--data the images are synthetic (dead leaves).");
+  flags.positional("models", 2);
+  flags.setting("data", "PATH", "real images (default: synthetic ones)", "data.eval_data");
+  flags.toggle("synthetic", "synthetic images, which is the default");
+  flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
+  flags.text("count,n", "N", "how many images (default: 64)");
+  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
+  flags.common();
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  const auto models = flags.list("models");
+  if (models.size() != 2)
+    throw Error(ErrorCode::usage, std::to_string(models.size()) +
+                                      " models were given; two are compared: zsq compare A B");
+  CompareOptions options;
+  options.recipe = flags.recipe();
+  options.images = flags.count("count", options.images);
+  if (flags.on("synthetic") && !options.recipe.data.eval_data.empty())
+    throw Error(ErrorCode::usage, "--data and --synthetic are both given; choose one");
+  Console console(flags);
+  const ModelComparison comparison = compare_models(models[0], models[1], options, &console);
+  if (json)
+    std::cout << to_json(comparison) << "\n";
+  else
+    print(comparison);
+  return 0;
+}
+
+}  // namespace zsq::cli

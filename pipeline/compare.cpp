@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/compare.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "eval/evaluate.h"
+#include "models/execute.h"
+#include "pipeline/boundary.h"
+#include "pipeline/image_job.h"
+#include "pipeline/json.h"
+#include "pipeline/session.h"
+#include "quant/fold_batch_norm.h"
+#include "quant/placement.h"
+#include "train/agreement.h"
+
+namespace zsq {
+namespace {
+
+using models::NodeId;
+
+constexpr std::int64_t kBatch = 16;
+
+// Layer name -> node whose value is the layer's with its BatchNorm.
+std::map<std::string, NodeId> layer_outputs(const models::Graph& graph) {
+  std::map<std::string, NodeId> outputs;
+  const auto consumers = graph.consumers();
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto id = static_cast<NodeId>(i);
+    if (!quant::is_layer(graph[id])) continue;
+    const NodeId batch_norm = quant::batch_norm_behind(graph, consumers, id);
+    outputs[graph[id].name] = batch_norm >= 0 ? batch_norm : id;
+  }
+  return outputs;
+}
+
+// Sums over the values of one layer.
+struct Sums {
+  double count = 0, a = 0, a2 = 0, difference = 0, difference2 = 0, largest = 0;
+
+  void add(const at::Tensor& x, const at::Tensor& y) {
+    const auto exact = x.to(at::kDouble), off = y.to(at::kDouble) - exact;
+    count += static_cast<double>(exact.numel());
+    a += exact.sum().item<double>();
+    a2 += exact.square().sum().item<double>();
+    difference += off.sum().item<double>();
+    difference2 += off.square().sum().item<double>();
+    largest = std::max(largest, off.abs().max().item<double>());
+  }
+
+  LayerDifference result(std::string name) const {
+    const double deviation = std::sqrt(std::max(a2 / count - (a / count) * (a / count), 1e-300));
+    const double sqnr = difference2 > 0 ? 10 * std::log10(a2 / difference2)
+                                        : std::numeric_limits<double>::infinity();
+    return {std::move(name), sqnr, difference / count / deviation, largest / deviation};
+  }
+};
+
+class Comparison {
+ public:
+  Comparison(const std::filesystem::path& a, const std::filesystem::path& b,
+             const CompareOptions& options, Observer& observer)
+      : options_(options), observer_(observer) {
+    const Recipe& recipe = options.recipe;
+    const Device device = pipeline::start_process(recipe.process, observer);
+    a_ = pipeline::load_any(a, recipe.model, device);
+    b_ = pipeline::load_any(b, recipe.model, device);
+    result_.a = a.string();
+    result_.b = b.string();
+    if (a_.graph.input_shape != b_.graph.input_shape)
+      throw Error(ErrorCode::usage, result_.a + " and " + result_.b +
+                                        " take images of different shapes; only models of one "
+                                        "network can be compared");
+    match();
+  }
+
+  ModelComparison run() && {
+    const at::NoGradGuard no_grad;
+    const at::Tensor images = make_images();
+    std::vector<Sums> sums(names_.size());
+    at::Tensor logits_a, logits_b;
+    double divergence = 0, same = 0;
+    for (const auto& batch : images.split(kBatch)) {
+      models::Taps in_a{nodes_a_, {}}, in_b{nodes_b_, {}};
+      logits_a = models::execute(a_.graph, a_.parameters, batch, &in_a);
+      logits_b = models::execute(b_.graph, b_.parameters, batch, &in_b);
+      if (logits_a.sizes() != logits_b.sizes())
+        throw Error(ErrorCode::usage,
+                    result_.a + " and " + result_.b + " give different numbers of classes");
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(in_a.values[i], in_b.values[i]);
+      const auto seen = train::compare_logits(logits_a, logits_b);
+      divergence += seen.kl * static_cast<double>(seen.images);
+      same += seen.agreement * static_cast<double>(seen.images);
+      result_.images += seen.images;
+      observer_.on_progress({"compare", result_.images, images.size(0), 0, {}});
+    }
+    result_.divergence = divergence / static_cast<double>(result_.images);
+    result_.agreement = same / static_cast<double>(result_.images);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      result_.layers.push_back(sums[i].result(names_[i]));
+    std::stable_sort(result_.layers.begin(), result_.layers.end(),
+                     [](const auto& x, const auto& y) { return x.sqnr < y.sqnr; });
+    return std::move(result_);
+  }
+
+ private:
+  void match() {
+    const auto in_a = layer_outputs(a_.graph), in_b = layer_outputs(b_.graph);
+    for (const auto& node : a_.graph.nodes) {
+      const auto first = in_a.find(node.name);
+      if (first == in_a.end()) continue;
+      const auto second = in_b.find(node.name);
+      if (second == in_b.end()) {
+        result_.only_in_a.push_back(node.name);
+        continue;
+      }
+      names_.push_back(node.name);
+      nodes_a_.push_back(first->second);
+      nodes_b_.push_back(second->second);
+    }
+    for (const auto& [name, node] : in_b)
+      if (!in_a.contains(name)) result_.only_in_b.push_back(name);
+    if (names_.empty())
+      throw Error(ErrorCode::usage, result_.a + " and " + result_.b +
+                                        " have no layer name in common; only models of one "
+                                        "network can be compared");
+  }
+
+  at::Tensor make_images() {
+    const Recipe& recipe = options_.recipe;
+    const bool real = !recipe.data.eval_data.empty();
+    result_.images_kind = real ? "real" : "dead_leaves";
+    if (!real) return pipeline::dead_leaves(a_, recipe, 0, options_.images, 0);
+    const auto source = eval::open_data(recipe.data, observer_);
+    const at::Tensor images = source->load(0, std::min(options_.images, source->size())).images;
+    pipeline::require_input_shape(a_, images, recipe.data.eval_data);
+    return images.to(a_.parameters.device());
+  }
+
+  const CompareOptions& options_;
+  Observer& observer_;
+  models::Model a_, b_;
+  std::vector<std::string> names_;
+  std::vector<NodeId> nodes_a_, nodes_b_;
+  ModelComparison result_;
+};
+
+}  // namespace
+
+ModelComparison compare_models(const std::filesystem::path& a, const std::filesystem::path& b,
+                               const CompareOptions& options, Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return Comparison(a, b, options, observer ? *observer : silent).run(); });
+}
+
+std::string to_json(const ModelComparison& c) {
+  auto layers = pipeline::Json::array();
+  for (const auto& layer : c.layers)
+    layers.push_back({{"name", layer.name},
+                      {"sqnr", layer.sqnr},
+                      {"mean", layer.mean},
+                      {"largest", layer.largest}});
+  return pipeline::dump({{"a", c.a},
+                         {"b", c.b},
+                         {"images", c.images},
+                         {"images_kind", c.images_kind},
+                         {"divergence", c.divergence},
+                         {"agreement", c.agreement},
+                         {"layers", layers},
+                         {"only_in_a", c.only_in_a},
+                         {"only_in_b", c.only_in_b}});
+}
+
+}  // namespace zsq

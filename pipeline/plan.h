@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which stages a run has, what each is thought to take, and running them: with a checkpoint before
+// each and after its parts, and in a run that plans itself (process.automatic) with each stage kept
+// only if it helps.
+#pragma once
+#include "pipeline/stages/stages.h"
+
+namespace zsq::pipeline {
+
+struct Stage {
+  std::string name;
+  double least = 0, estimate = 0;  // seconds: the least that is worth it, and as configured
+  std::function<void(quant::Student&, RunState&, const PartDone&)> run;
+};
+
+// The stages of the recipe, with estimates from the time that the teacher takes for a few images.
+// `trained` gets what fine-tuning reports; it and `run` outlive the stages.
+std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained);
+
+// What is to come, told to the observer before it begins. With a time budget a run that plans
+// itself leaves out the first stage that does not fit and all after it, so that a longer budget
+// means the same stages and more. Without a budget, a plan of over an hour names the faster way.
+std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& stages);
+
+// Runs the stages that `state` has not finished. Stopped by the observer: the state is on disk, and
+// Error(stopped) says so.
+void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
+                RunState& state, const Identity& identity);
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+#include "formats/atomic_file.h"
+#include "models/load.h"
+#include "pipeline/session.h"
+#include "pipeline/stages/stages.h"
+
+namespace zsq::pipeline {
+namespace {
+
+Recipe resolve(const QuantizeOptions& options, Observer& observer) {
+  Recipe recipe = options.recipe;
+  if (options.scheme) {
+    recipe.quantize.weights.num_bits = options.scheme->weight_bits;
+    recipe.quantize.activations.num_bits = options.scheme->activation_bits;
+  }
+  validate(recipe);
+  const bool has_data = !recipe.data.eval_data.empty();
+  if (options.min_top1 > 0 && !has_data)
+    throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");
+  if (has_data) require_preset(recipe.data.preset);
+  if (!recipe.data.preset.empty())
+    std::tie(recipe.quantize.image_lo, recipe.quantize.image_hi) =
+        eval::preset(recipe.data.preset).value_range();
+  recipe.process.device = start_process(recipe.process, observer);
+  return recipe;
+}
+
+void open_bank(Run& run) {
+  const Recipe& recipe = run.recipe;
+  train::ImageBank bank = train::load_bank(recipe.generate.bank, run.teacher);
+  if (bank.metadata["source_sha256"] != run.sha256)
+    run.observer.on_message(LogLevel::warning, recipe.generate.bank +
+                                                   " was not made with this model; its images may "
+                                                   "say little about it");
+  run.bank = split_bank(bank.images, recipe);
+  bank.images = run.bank.learn;
+  if (recipe.generate.bank_share > 0)
+    run.bank_draws.emplace(std::move(bank), recipe.generate.bank_share, recipe.images, run.seed());
+}
+
+}  // namespace
+
+Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
+            const std::filesystem::path& output, Observer& observer) {
+  Recipe recipe = resolve(options, observer);
+  const double budget = recipe.process.time_budget.seconds;
+  Run run{std::move(recipe), OutputFolder(output), observer, RunClock(budget)};
+  run.say("loading " + model.string());
+  run.sha256 = formats::sha256_of_file(model);
+  run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
+  models::require_batch_norm(run.teacher);
+  run.loading = run.clock.seconds();
+  if (!run.recipe.data.eval_data.empty()) {
+    run.real_images = eval::open_data(run.recipe.data, observer);
+    require_input_shape(run.teacher, run.real_images->load(0, 1).images, run.recipe.data.eval_data);
+  }
+  if (!run.recipe.generate.bank.empty()) open_bank(run);
+  return run;
+}
+
+}  // namespace zsq::pipeline

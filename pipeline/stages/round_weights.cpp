@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/stages/stages.h"
+#include "quant/hessian.h"
+#include "quant/ranges.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr std::int64_t kBatch = 16;
+
+}  // namespace
+
+void round_weights(const Run& run, quant::Student& student, std::int64_t first_part,
+                   const PartDone& done) {
+  const Recipe& recipe = run.recipe;
+  const auto images =
+      calibration_set(run.teacher, recipe, run.bank.learn,
+                      {.images = recipe.quantize.hessian.images,
+                       .seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0},
+                      run.observer);
+  if (first_part == 0) quant::calibrate(student, images, kBatch);
+  run.say("rounding weights on " + std::to_string(images.size(0)) + " images");
+  quant::round_weights_by_hessian({.teacher = run.teacher,
+                                   .student = student,
+                                   .images = images,
+                                   .batch_size = kBatch,
+                                   .memory = recipe.reconstruct.memory,
+                                   .seed = run.seed()},
+                                  run.observer);
+  if (student.options.activations.range == ActivationRange::bn_statistics)
+    calibrate(run, student);  // the corrected biases have moved the means
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "pipeline/quantize.h"
+
+namespace zsq::pipeline {
+
+// What held-out synthetic images let expect of a student's accuracy, in one sentence; empty without
+// any. The relation and its spread are measured in docs/results.md.
+std::string verdict_on(const std::vector<SyntheticResult>& synthetic);
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/compare.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "pipeline/layer_errors.h"
+#include "pipeline/quantize.h"
+#include "quant/ranges.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq {
+namespace {
+
+struct Workplace {
+  Workplace() : network(test::train_tiny_network(0)) {
+    test::save_onnx(network.model, folder / "shapes.onnx");
+    test::save_npz(network.test, folder / "shapes.npz");
+  }
+  test::TempFolder folder;
+  test::TinyNetwork network;
+};
+Workplace& workplace() {
+  static Workplace place;
+  return place;
+}
+
+CompareOptions compare_options() {
+  CompareOptions options;
+  options.recipe = load_recipe("auto", {"data.preset=cifar10", "process.threads=1"});
+  options.images = 20;
+  return options;
+}
+
+TEST(Compare, AModelWithItselfDiffersNowhere) {
+  const auto model = workplace().folder / "shapes.onnx";
+  const auto result = compare_models(model, model, compare_options());
+  EXPECT_EQ(result.images, 20);
+  EXPECT_EQ(result.agreement, 1);
+  EXPECT_NEAR(result.divergence, 0, 1e-9);
+  ASSERT_FALSE(result.layers.empty());
+  for (const auto& layer : result.layers) EXPECT_TRUE(std::isinf(layer.sqnr)) << layer.name;
+}
+
+// Every layer of an exported file finds its counterpart, and fewer bits differ more.
+TEST(Compare, AnExportedFileWithItsTeacher) {
+  const auto model = workplace().folder / "shapes.onnx";
+  double before = 1e9;
+  for (const char* scheme : {"W8A8", "W4A4"}) {
+    QuantizeOptions options;
+    options.scheme = Scheme::parse(scheme);
+    options.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1"});
+    const auto output = workplace().folder / scheme;
+    const auto report = quantize(model, options, output);
+    auto how = compare_options();
+    how.recipe.data.eval_data = workplace().folder / "shapes.npz";
+    const auto result = compare_models(model, output, how);
+    EXPECT_EQ(result.images_kind, "real");
+    EXPECT_EQ(result.layers.size(), report.layers.size());
+    EXPECT_TRUE(result.only_in_a.empty());
+    EXPECT_TRUE(result.only_in_b.empty());
+    for (std::size_t i = 1; i < result.layers.size(); ++i)
+      EXPECT_LE(result.layers[i - 1].sqnr, result.layers[i].sqnr);
+    EXPECT_LT(result.layers.front().sqnr, before - 6);  // dB: four bits are worth 24
+    before = result.layers.front().sqnr;
+  }
+}
+
+TEST(Compare, RefusesModelsOfDifferentNetworks) {
+  auto other = workplace().network.model;
+  other.graph.input_shape = {3, 20, 20};
+  test::save_onnx(other, workplace().folder / "other.onnx");
+  const auto message = test::error_message(ErrorCode::usage, [&] {
+    compare_models(workplace().folder / "shapes.onnx", workplace().folder / "other.onnx",
+                   compare_options());
+  });
+  EXPECT_NE(message.find("images of different shapes"), std::string::npos) << message;
+}
+
+// The ratios by their definition, for a layer worked out by hand: float input of the layer from the
+// teacher, quantized as the student does it.
+TEST(LayerErrors, AreSignalToNoiseRatiosOfOneLayerAlone) {
+  const at::NoGradGuard no_grad;
+  const auto& teacher = workplace().network.model;
+  QuantOptions options = load_recipe("instant").quantize;
+  options.weights.num_bits = options.activations.num_bits = 4;
+  auto student = quant::insert_quantizers(teacher, options);
+  quant::calibrate(student, {});
+  const auto images = workplace().network.test.images.slice(0, 0, 4);
+  const auto errors = pipeline::layer_errors(teacher, student, images);
+  const auto sites = quant::weight_sites(student);
+  ASSERT_EQ(errors.size(), sites.size());
+  const auto& first = sites.front();  // reads the image
+  const auto decibels = [](const at::Tensor& exact, const at::Tensor& other) {
+    return 10 * std::log10((exact.square().sum() / (other - exact).square().sum()).item<double>());
+  };
+  const auto weight = teacher.parameters.at(first.parameter).to(at::kDouble);
+  const auto quantized =
+      first.op->forward({student.parameters.at(first.parameter)}, student.parameters)
+          .to(at::kDouble);
+  const auto& error = errors.at(student.graph[first.layer].name);
+  EXPECT_NEAR(error.weight_sqnr, decibels(weight, quantized), 1e-3);
+  EXPECT_GT(error.output_sqnr, 10);
+  EXPECT_LT(error.output_sqnr, 60);
+}
+
+}  // namespace
+}  // namespace zsq
