@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <tuple>
 
 #include "quant/target_rules.h"
 
@@ -45,7 +47,8 @@ class Bounds {
     } else if (const auto* clip = models::get_if<models::Clip>(node)) {
       const Range before = ranges_[node.inputs[0]];
       range = {std::max<double>(before.least, clip->lo), std::min<double>(before.most, clip->hi)};
-    } else if (models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node)) {
+    } else if (models::is<models::Sigmoid>(node) ||
+               (models::is<models::HardSigmoid>(node) && !plan_.saturates[id])) {
       range = {0, 1};
     } else if (selects_or_averages(node)) {
       range = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
@@ -65,21 +68,30 @@ class Bounds {
     range = {std::min(range.least, other.least), std::max(range.most, other.most)};
   }
 
+  // What the quantizer behind the node does for it.
+  std::optional<Range> clip_of(NodeId id) const {
+    if (plan_.saturates[id]) return Range{0, 1};
+    const auto* clip = models::get_if<models::Clip>(student_.graph[id]);
+    if (!clip || !plan_.absorbed[id]) return std::nullopt;
+    return Range{clip->lo, clip->hi};
+  }
+
   Range quantize(NodeId id, const quant::ActivationQuantizer& op) {
     const auto number = [&](const std::string& name) {
       return student_.parameters.at(name).item<float>();
     };
     const float scale = number(op.scale_name()), zero_point = number(op.zero_point_name());
-    const auto code = [&](double x) { return std::nearbyint(x / scale) + zero_point; };
+    // In float, as quantizers compute.
+    const auto code = [&](double x) -> double {
+      return std::nearbyint(static_cast<float>(x) / scale) + zero_point;
+    };
     double lowest = static_cast<double>(op.spec().qmin);
     double highest = static_cast<double>(op.spec().qmax);
     const NodeId before = student_.graph[id].inputs[0];
-    if (const auto* clip = models::get_if<models::Clip>(student_.graph[before]);
-        clip && plan_.absorbed[before]) {
-      const double ends[] = {std::nearbyint(clip->lo / scale) + zero_point,
-                             std::nearbyint(clip->hi / scale) + zero_point};
-      lowest = std::clamp(ends[0], lowest, highest);
-      highest = std::clamp(ends[1], lowest, highest);
+    if (const auto ends = clip_of(before)) {
+      const auto [least, most] = std::pair(code(ends->least), code(ends->most));
+      std::tie(lowest, highest) =
+          std::pair(std::clamp(least, lowest, highest), std::clamp(most, lowest, highest));
     }
     const Range& seen = ranges_[before];
     const auto beyond = [](double x, double sign) { return x + sign * kRounding * std::abs(x); };

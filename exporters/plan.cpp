@@ -70,7 +70,11 @@ Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSit
   const models::Graph& graph = student.graph;
   const quant::TargetRules& rules = quant::target_rules(student.options.target);
   const std::size_t n = graph.nodes.size();
-  Plan plan{graph.consumers(), std::vector<bool>(n), std::vector<const quant::WeightSite*>(n), {}};
+  Plan plan{graph.consumers(),
+            std::vector<bool>(n),
+            std::vector<bool>(n),
+            std::vector<const quant::WeightSite*>(n),
+            {}};
   for (const quant::WeightSite& site : sites) {
     plan.site[site.layer] = &site;
     const NodeId behind = quant::batch_norm_behind(graph, plan.consumers, site.layer);
@@ -82,6 +86,11 @@ Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSit
       plan.absorbed[i] = !calibrated_quantizer(student, id);
     else if (models::is<models::Clip>(graph[id]))
       plan.absorbed[i] = id != graph.output && all_are_quantizers(student, plan.consumers[i]);
+    else if (const auto* op = models::get_if<models::HardSigmoid>(graph[id]))
+      plan.saturates[i] = rules.of(graph[id]).execution == quant::Execution::integer &&
+                          id != graph.output && op->alpha > 0 && op->beta > 0 &&
+                          calibrated_quantizer(student, graph[id].inputs[0]) &&
+                          all_are_quantizers(student, plan.consumers[i]);
   }
   for (std::size_t i = 0; i < n; ++i) {
     const auto id = static_cast<NodeId>(i);

@@ -11,6 +11,9 @@ struct Plan {
   // into the layer before it, a Clip folded into the clamp bounds of the quantizers behind it, a
   // quantizer without a scale.
   std::vector<bool> absorbed;
+  // A HardSigmoid that the target runs in integers: the sum alpha x + beta, whose codes end at 0
+  // and 1 by the quantizers behind it.
+  std::vector<bool> saturates;
   std::vector<const quant::WeightSite*> site;  // index = NodeId of the layer; null: float weight
   std::vector<ExecutesAs> layers;              // one per convolution and linear layer
 };

@@ -15,12 +15,12 @@ TargetRules onnxruntime_rules() {
   rules.weights.cost_of_zero_points = "slower than in float";
   constexpr auto integer = Execution::integer, carries = Execution::carries;
   rules.operators = {
-      {"Conv2d", integer, true},        {"Linear", integer, false}, {"Add", integer, true},
-      {"Mul", integer, true},           {"Concat", integer, true},  {"AvgPool", integer, true},
-      {"GlobalAvgPool", integer, true}, {"Sigmoid", integer, true}, {"LeakyRelu", integer, true},
-      {"MaxPool", carries, true},       {"Flatten", carries, true}, {"Reshape", carries, true},
-      {"Transpose", carries, true},     {"Slice", carries, true},   {"Pad", carries, true},
-      {"Resize", carries, true}};
+      {"Conv2d", integer, true},        {"Linear", integer, false},   {"Add", integer, true},
+      {"Mul", integer, true},           {"Concat", integer, true},    {"AvgPool", integer, true},
+      {"GlobalAvgPool", integer, true}, {"Sigmoid", integer, true},   {"LeakyRelu", integer, true},
+      {"HardSigmoid", integer, true},   {"MaxPool", carries, true},   {"Flatten", carries, true},
+      {"Reshape", carries, true},       {"Transpose", carries, true}, {"Slice", carries, true},
+      {"Pad", carries, true},           {"Resize", carries, true}};
   rules.hard_swish_is_product = true;
   return rules;
 }

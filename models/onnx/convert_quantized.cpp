@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear -> [Max] -> [Min or Clip] -> DequantizeLinear on an activation. The first opens a
 // chain, the middle ones narrow its codes, the last closes it with one Custom node.
+#include <ATen/ops/scalar_tensor.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -20,6 +22,15 @@ std::pair<std::int64_t, std::int64_t> code_range(Call& call) {
 
 std::int64_t zero_point_of(const Call& call) {
   return call.has(2) ? static_cast<std::int64_t>(call.scalar(2)) : 0;
+}
+
+// The codes at another scale than they were made with: `ratio` times what they stand for.
+NodeId read_at(Call& call, float ratio, std::shared_ptr<const CustomOp> op, NodeId x) {
+  const NodeId value = call.append(call.unique_name(), Custom{std::move(op)}, {x});
+  const std::string factor = call.unique_name();
+  call.model().parameters.set(factor, at::scalar_tensor(ratio, at::kFloat));
+  const NodeId constant = call.append(factor, Parameter{}, {}, {{"value", factor}});
+  return call.append(call.unique_name(), Mul{}, {value, constant});
 }
 
 }  // namespace
@@ -50,12 +61,14 @@ void convert_dequantize_linear(Call& call) {
   const auto value = call.value(0);
   if (!value.quantized) call.fail("its input is no integer tensor");
   const auto& [name, chain] = *value.quantized;
-  if (static_cast<float>(call.scalar(1)) != chain.scale ||
-      zero_point_of(call) != chain.zero_point) {
-    call.fail("scale and zero point differ from those of the QuantizeLinear before it");
-  }
+  if (zero_point_of(call) != chain.zero_point)
+    call.fail("the zero point differs from that of the QuantizeLinear before it");
+  const auto scale = static_cast<float>(call.scalar(1));
   auto op = call.options().make_quantize_chain(name, chain, call.model().parameters);
-  call.bind({call.append(name, Custom{std::move(op)}, {value.node}), {}});
+  if (scale == chain.scale)
+    call.bind({call.append(name, Custom{std::move(op)}, {value.node}), {}});
+  else
+    call.bind({read_at(call, scale / chain.scale, std::move(op), value.node), {}});
 }
 
 }  // namespace zsq::models::onnx
