@@ -43,9 +43,8 @@ int compare(const Arguments& arguments) {
   flags.positional("models", 2);
   flags.setting("data", "PATH", "real images (default: synthetic ones)", "data.eval_data");
   flags.toggle("synthetic", "synthetic images, which is the default");
-  flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
+  flags.preprocessing();
   flags.text("count,n", "N", "how many images (default: 64)");
-  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
   flags.common();
   if (!flags.parse(arguments)) return 0;
 

@@ -10,12 +10,12 @@
 namespace zsq::cli {
 
 int eval(const Arguments& arguments) {
-  Flags flags("zsq eval MODEL --data PATH --preset NAME",
+  Flags flags("zsq eval MODEL --data PATH --preset NAME|FILE",
               "Top-1 and top-5 of a float model, an exported model or the output folder of a run.\n"
               "PATH: an image folder per class, CIFAR binaries, or an npz with images and labels.");
   flags.positional("model", 1);
   flags.setting("data", "PATH", "real images", "data.eval_data");
-  flags.setting("preset", "NAME", "preprocessing of the images", "data.preset");
+  flags.preprocessing();
   flags.setting("max_images", "N", "the first N images only", "data.eval_images");
   flags.setting("batch_size", "N", "images per forward pass", "data.eval_batch_size");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");

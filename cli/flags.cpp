@@ -51,6 +51,14 @@ void Flags::setting(const std::string& name, const std::string& value_name, cons
   settings_.emplace_back(name, std::move(key));
 }
 
+void Flags::preprocessing() {
+  setting("preset", "NAME|FILE",
+          "preprocessing of images: a name, preprocessor_config.json, or config.json of timm; what "
+          "zsq wrote records its own",
+          "data.preset");
+  texts("set", "KEY=VALUE", "one recipe setting, as data.size=240; may be given many times");
+}
+
 void Flags::common() {
   setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
   setting("image_size", "N", "height and width, where the file leaves them open",

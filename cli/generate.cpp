@@ -49,9 +49,7 @@ int generate(const Arguments& arguments) {
   flags.text("images,n", "N", "how many (default: 256)");
   flags.text("form", forms, "how they are stored (default: png)");
   flags.text("recipe", "NAME|FILE", "recipe with the settings generate.images.*");
-  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
-  flags.setting("preset", "NAME", "preprocessing of the model's images; png needs it",
-                "data.preset");
+  flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.common();
   if (!flags.parse(arguments)) return 0;

@@ -86,10 +86,8 @@ int inspect(const Arguments& arguments) {
   flags.toggle("list_archs", "the built-in architectures that --arch names");
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
-  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
   flags.toggle("sensitivity", "what few bits in each layer alone do to the answers, layers ranked");
-  flags.setting("preset", "NAME", "preprocessing of the model's images, for --sensitivity",
-                "data.preset");
+  flags.preprocessing();
   flags.common();
   if (!flags.parse(arguments)) return 0;
 

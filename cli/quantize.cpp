@@ -74,8 +74,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
   std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
   if (!r.student)
-    std::printf("%-10s zsq eval %s --data IMAGES --preset %s\n", "next", output.c_str(),
-                r.preset.empty() ? "NAME" : r.preset.c_str());
+    std::printf("%-10s zsq eval %s --data IMAGES%s\n", "next", output.c_str(),
+                r.preprocessing.empty() ? " --preset NAME" : "");
 }
 
 }  // namespace
@@ -94,11 +94,10 @@ int quantize(const Arguments& arguments) {
                 "mixed.target_bops");
   flags.text("output_path,o", "FOLDER", "where the results go");
   flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: auto)");
-  flags.texts("set", "KEY=VALUE", "one recipe setting; may be given many times");
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
-  flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
+  flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",
                 "process.time_budget");

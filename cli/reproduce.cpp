@@ -55,9 +55,8 @@ int reproduce(const Arguments& arguments) {
   flags.text("bank_images", "N", "images of the bank, for rows that learn from one (default: 256)");
   flags.toggle("list", "the cells and which are finished; runs nothing");
   flags.text("cell", "K", "only this cell of --list, as one job of an array");
-  flags.texts("set", "KEY=VALUE", "one recipe setting for every row; may be given many times");
   flags.setting("eval_data", "PATH", "real images to measure with", "data.eval_data");
-  flags.setting("preset", "NAME", "preprocessing of the model's images", "data.preset");
+  flags.preprocessing();
   flags.common();
   if (!flags.parse(arguments)) return 0;
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 
@@ -34,13 +35,13 @@ void print_classes(const std::vector<ImageClasses>& results) {
 
 int run(const Arguments& arguments) {
   Flags flags(
-      "zsq run MODEL IMAGE... --preset NAME",
+      "zsq run MODEL IMAGE... --preset NAME|FILE",
       "Class and score of each image; MODEL is a float model, an exported model or the output\n"
       "folder of a run. With --npz FILE --compare: feeds the array `input` of FILE and exits 0\n"
       "where the result equals its array `output`, 3 where it does not.");
   flags.positional("model", 1);
   flags.positional("image", -1);
-  flags.text("preset", "NAME", "preprocessing of the images");
+  flags.preprocessing();
   flags.text("classes", "FILE", "names of the classes, one per line");
   flags.text("top", "N", "classes per image (default: 1)");
   flags.text("npz", "FILE", "arrays `input` and `output`");
@@ -52,12 +53,13 @@ int run(const Arguments& arguments) {
   const bool json = flags.json();
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
-  const RunOptions options{recipe.model, recipe.process, flags.get("preset"), flags.get("classes"),
+  const RunOptions options{recipe.model, recipe.process, recipe.data, flags.get("classes"),
                            flags.count("top", 1)};
   if (flags.has("npz") || flags.on("compare")) return compare(flags, model, options, json);
   flags.required("image", "IMAGE");
   const auto images = flags.list("image");
-  const auto results = classify(model, {images.begin(), images.end()}, options);
+  Console console(flags);
+  const auto results = classify(model, {images.begin(), images.end()}, options, &console);
   if (json)
     std::cout << to_json(results) << "\n";
   else

@@ -15,8 +15,8 @@ constexpr std::int64_t kSide = 32, kPlane = kSide * kSide;
 
 class Cifar : public ImageSource {
  public:
-  Cifar(const std::filesystem::path& file, const Preset& preset)
-      : name_(file.string()), preset_(preset), bytes_(formats::read_file(file)) {
+  Cifar(const std::filesystem::path& file, const Preprocessing& preprocessing)
+      : name_(file.string()), preprocessing_(preprocessing), bytes_(formats::read_file(file)) {
     const auto length = static_cast<std::int64_t>(bytes_.size());
     label_bytes_ = length % record(1) == 0 ? 1 : 2;
     if (length == 0 || length % record(label_bytes_) != 0)
@@ -36,10 +36,11 @@ class Cifar : public ImageSource {
   std::int64_t size() const override { return size_; }
 
   Batch load(std::int64_t begin, std::int64_t count) const override {
-    Batch batch{at::empty({count, 3, preset_.size, preset_.size}, at::kFloat),
-                at::empty({count}, at::kLong)};
+    Batch batch{
+        at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
+        at::empty({count}, at::kLong)};
     for (std::int64_t i = 0; i < count; ++i) {
-      batch.images[i].copy_(preprocess(image(begin + i), preset_, name_));
+      batch.images[i].copy_(preprocess(image(begin + i), preprocessing_, name_));
       batch.labels.data_ptr<std::int64_t>()[i] = label(begin + i);
     }
     return batch;
@@ -63,15 +64,16 @@ class Cifar : public ImageSource {
   }
 
   std::string name_;
-  Preset preset_;
+  Preprocessing preprocessing_;
   std::vector<std::byte> bytes_;
   std::int64_t label_bytes_ = 1, size_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<ImageSource> open_cifar(const std::filesystem::path& file, const Preset& preset) {
-  return std::make_unique<Cifar>(file, preset);
+std::unique_ptr<ImageSource> open_cifar(const std::filesystem::path& file,
+                                        const Preprocessing& preprocessing) {
+  return std::make_unique<Cifar>(file, preprocessing);
 }
 
 }  // namespace zsq::eval

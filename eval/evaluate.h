@@ -9,7 +9,7 @@
 
 #include "core/observer.h"
 #include "eval/options.h"
-#include "eval/preset.h"
+#include "eval/preprocessing.h"
 
 namespace zsq::eval {
 
@@ -26,17 +26,18 @@ class ImageSource {
   virtual Batch load(std::int64_t begin, std::int64_t count) const = 0;
 };
 
-// One image file, f32 [1, 3, size, size].
-at::Tensor load_image(const std::filesystem::path& path, const Preset& preset);
+// One image file, f32 [1, 3, H, W].
+at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& preprocessing);
 
 // CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder
 // (label = index in synsets.txt where there is one, in the folder or its parent, else of the sorted
 // folder names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed)
 // and labels. Error(bad_input) says what was looked for.
-std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset);
+std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocessing& preprocessing);
 
-// data.eval_data with data.preset; through data.eval_cache where that is set and the images are
-// encoded (see eval/image_cache.h). What the cache does, the observer is told.
+// data.eval_data by the preprocessing of `options`, whose size is given where images have to be
+// decoded (npz needs no preprocessing); through data.eval_cache where that is set and the images
+// are encoded (see eval/image_cache.h). What the cache does, the observer is told.
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer);
 
 // data.eval_images, as far as there are so many.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/preset.h"
+#include "eval/preprocessing_options.h"
 
 namespace zsq::eval {
 
@@ -27,12 +27,21 @@ std::string decoder_name();
 // Error(bad_input) tells of a build without an encoder.
 std::vector<std::byte> encode_png(const Image& image);
 
-// Separable resampling with Pillow's arithmetic: a triangle (bilinear) or the Keys cubic with a =
-// -0.5, widened by the scale where the image shrinks (antialiasing); columns first, then rows, each
-// pass with 22-bit fixed-point weights, rounded half up to 8 bits.
-Image resize(const Image& image, std::int64_t height, std::int64_t width, Interpolation filter);
+// Separable resampling with Pillow's arithmetic: columns first, then rows, each pass with 22-bit
+// fixed-point weights, rounded half up to 8 bits; nearest picks. Filters and their supports: box
+// 0.5, bilinear (a triangle) and hamming 1, bicubic (Keys, a = -0.5) 2, lanczos 3. With
+// `antialias` they are widened by the scale as the image shrinks, and cut off at the border, as
+// Pillow does it. Without, as PyTorch and OpenCV do it: never widened, the border repeated, a =
+// -0.75.
+Image resize(const Image& image, std::int64_t height, std::int64_t width, Interpolation filter,
+             bool antialias = true);
 
-// The part [top, top + height) x [left, left + width), which lies inside the image.
+// cv::resize with INTER_NEAREST, _AREA (box), _LINEAR, _CUBIC or _LANCZOS4. Error(usage): hamming;
+// Error(bad_input): a build without OpenCV.
+Image resize_opencv(const Image& image, std::int64_t height, std::int64_t width,
+                    Interpolation filter);
+
+// The part [top, top + height) x [left, left + width); what lies outside the image is black.
 Image crop(const Image& image, std::int64_t top, std::int64_t left, std::int64_t height,
            std::int64_t width);
 

@@ -30,14 +30,20 @@ std::string sha256(const std::string& text) {
   return formats::sha256(std::as_bytes(std::span(text)));
 }
 
+// The keys that pixels depend on; the others are applied to what is kept.
+std::string geometry(const ImageFiles& source) {
+  PreprocessingOptions keys = to_options(source.preprocessing());
+  keys.value_range.reset();
+  keys.mean.reset();
+  keys.std.reset();
+  keys.channel_order.reset();
+  return to_json(keys);
+}
+
 // All that the pixels depend on.
 std::string identity(const ImageFiles& source, std::int64_t count) {
-  const Preset& preset = source.preset();
   std::ostringstream text;
-  text << "zsq images 1\n"
-       << decoder_name() << "\n"
-       << static_cast<int>(preset.crop) << " " << preset.resize << " " << preset.size << " "
-       << static_cast<int>(preset.interpolation) << "\n";
+  text << "zsq images 2\n" << decoder_name() << "\n" << geometry(source) << "\n";
   for (std::int64_t i = 0; i < count; ++i) {
     const fs::path path = fs::absolute(source.file(i).path);
     text << path.string() << "\n"
@@ -47,14 +53,14 @@ std::string identity(const ImageFiles& source, std::int64_t count) {
   return sha256(text.str());
 }
 
-// Pixels in place of what networks take: u8 [count, size, size, 3].
+// Pixels in place of what networks take: u8 [count, H, W, 3].
 class Pixels : public ImageSource {
  public:
   explicit Pixels(const ImageFiles& files) : files_(files) {}
   std::int64_t size() const override { return files_.size(); }
   Batch load(std::int64_t begin, std::int64_t count) const override {
-    const std::int64_t side = files_.preset().size;
-    Batch batch{at::empty({count, side, side, 3}, at::kByte), at::empty({count}, at::kLong)};
+    const auto [height, width] = files_.preprocessing().size;
+    Batch batch{at::empty({count, height, width, 3}, at::kByte), at::empty({count}, at::kLong)};
     for (std::int64_t i = 0; i < count; ++i) {
       const Image image = files_.pixels(begin + i);
       std::memcpy(batch.images.data_ptr<std::uint8_t>() + i * batch.images.stride(0),
@@ -70,11 +76,11 @@ class Pixels : public ImageSource {
 void write_cache(const fs::path& path, const ImageFiles& source, std::int64_t count,
                  const std::string& key, const DataOptions& options, Observer& observer) {
   fs::create_directories(path.parent_path());
-  const std::int64_t side = source.preset().size;
+  const auto [height, width] = source.preprocessing().size;
   formats::SafetensorsWriter writer(path,
-                                    {{"pixels", formats::DType::u8, {count, side, side, 3}},
+                                    {{"pixels", formats::DType::u8, {count, height, width, 3}},
                                      {"sha256", formats::DType::u8, {count, kDigest}}},
-                                    {{"key", key}, {"preset", source.preset().name}});
+                                    {{"key", key}, {"preprocessing", geometry(source)}});
   const Pixels pixels(source);
   Loader loader(pixels, count, options);
   std::string digests;
@@ -100,7 +106,7 @@ void write_cache(const fs::path& path, const ImageFiles& source, std::int64_t co
 class CachedImages : public ImageSource {
  public:
   CachedImages(const fs::path& path, const ImageFiles& source, std::int64_t count)
-      : path_(path), reader_(path), preset_(source.preset()) {
+      : path_(path), reader_(path), preprocessing_(source.preprocessing()) {
     for (std::int64_t i = 0; i < count; ++i) labels_.push_back(source.file(i).label);
     for (const auto& entry : reader_.entries()) {
       if (entry.name == "pixels") pixels_ = entry;
@@ -115,7 +121,8 @@ class CachedImages : public ImageSource {
 
   // For a file whose key fits: damage can still have taken the tensors.
   void require_shapes() const {
-    const std::vector<std::int64_t> pixels{size(), preset_.size, preset_.size, 3};
+    const std::vector<std::int64_t> pixels{size(), preprocessing_.size.height,
+                                           preprocessing_.size.width, 3};
     if (pixels_.shape != pixels || digests_.shape != std::vector<std::int64_t>{size(), kDigest} ||
         pixels_.dtype != formats::DType::u8 || digests_.dtype != formats::DType::u8)
       damaged(path_.string() + " does not hold the tensors that were written");
@@ -124,12 +131,13 @@ class CachedImages : public ImageSource {
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
 
   Batch load(std::int64_t begin, std::int64_t count) const override {
-    Batch batch{at::empty({count, 3, preset_.size, preset_.size}, at::kFloat),
-                at::empty({count}, at::kLong)};
+    Batch batch{
+        at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
+        at::empty({count}, at::kLong)};
     for (std::int64_t i = 0; i < count; ++i) {
       const auto pixels = read(begin + i);
-      normalize({reinterpret_cast<const std::uint8_t*>(pixels.data()), pixels.size()}, preset_,
-                batch.images.data_ptr<float>() + i * batch.images.stride(0));
+      normalize({reinterpret_cast<const std::uint8_t*>(pixels.data()), pixels.size()},
+                preprocessing_, batch.images.data_ptr<float>() + i * batch.images.stride(0));
       batch.labels.data_ptr<std::int64_t>()[i] = labels_[static_cast<std::size_t>(begin + i)];
     }
     return batch;
@@ -138,7 +146,8 @@ class CachedImages : public ImageSource {
  private:
   std::vector<std::byte> read(std::int64_t image) const {
     const auto i = static_cast<std::uint64_t>(image);
-    const auto bytes = static_cast<std::uint64_t>(3 * preset_.size * preset_.size);
+    const auto bytes =
+        static_cast<std::uint64_t>(3 * preprocessing_.size.height * preprocessing_.size.width);
     const auto pixels = reader_.read(pixels_, i * bytes, bytes);
     const auto digest = reader_.read(digests_, i * kDigest, kDigest);
     const std::string found = formats::sha256(pixels);
@@ -149,7 +158,7 @@ class CachedImages : public ImageSource {
 
   fs::path path_;
   formats::SafetensorsReader reader_;
-  Preset preset_;
+  Preprocessing preprocessing_;
   std::vector<std::int64_t> labels_;
   formats::SafetensorsReader::Entry pixels_, digests_;
 };
@@ -160,11 +169,12 @@ std::unique_ptr<ImageSource> cached(const ImageFiles& source, const DataOptions&
                                     Observer& observer) {
   const std::int64_t count = images_to_use(source, options);
   // One file per question, so that a changed data set replaces its file and does not add one.
-  const std::string question = fs::absolute(options.eval_data).string() + "\n" +
-                               source.preset().name + "\n" + std::to_string(options.eval_images);
+  const std::string question = fs::absolute(options.eval_data).string() + "\n" + geometry(source) +
+                               "\n" + std::to_string(options.eval_images);
+  const std::string name = fs::path(source.preprocessing().name).stem().string();
   const fs::path path =
       fs::path(options.eval_cache) /
-      (source.preset().name + "-" + sha256(question).substr(0, 16) + ".safetensors");
+      ((name.empty() ? "images" : name) + "-" + sha256(question).substr(0, 16) + ".safetensors");
   const std::string key = identity(source, count);
   const auto open = [&] {
     try {
@@ -176,10 +186,9 @@ std::unique_ptr<ImageSource> cached(const ImageFiles& source, const DataOptions&
   std::unique_ptr<CachedImages> result;
   if (fs::exists(path)) result = open();
   if (!result || result->key() != key) {
-    observer.on_message(
-        LogLevel::info,
-        (result ? "the images or their preprocessing have changed: decoding " : "decoding ") +
-            std::to_string(count) + " images once, into " + path.string());
+    observer.on_message(LogLevel::info,
+                        (result ? "the images have changed: decoding " : "decoding ") +
+                            std::to_string(count) + " images once, into " + path.string());
     write_cache(path, source, count, key, options, observer);
     result = open();
   }

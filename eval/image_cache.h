@@ -10,7 +10,7 @@
 namespace zsq::eval {
 
 // The first data.eval_images images of `source`, which was opened from data.eval_data, from one
-// file in the folder data.eval_cache: pixels u8 [N, size, size, 3] as they are before normalizing,
+// file in the folder data.eval_cache: pixels u8 [N, H, W, 3] as they are before normalizing,
 // so results are the same bit for bit, and the SHA-256 of each image's pixels; safetensors. Labels
 // are not kept. Where there is no such file, or the images (paths, sizes, times of change), the
 // preprocessing or the decoder are others than those it was made from, it is made anew, with a line

@@ -19,14 +19,15 @@ namespace zsq::eval {
 
 Image ImageFiles::pixels(std::int64_t i) const {
   const std::string name = file(i).path.string();
-  return fit(decode_image(formats::read_file(file(i).path), name), preset_, name);
+  return fit(decode_image(formats::read_file(file(i).path), name), preprocessing_, name);
 }
 
 Batch ImageFiles::load(std::int64_t begin, std::int64_t count) const {
-  Batch batch{at::empty({count, 3, preset_.size, preset_.size}, at::kFloat),
-              at::empty({count}, at::kLong)};
+  Batch batch{
+      at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
+      at::empty({count}, at::kLong)};
   for (std::int64_t i = 0; i < count; ++i) {
-    normalize(pixels(begin + i).pixels, preset_,
+    normalize(pixels(begin + i).pixels, preprocessing_,
               batch.images.data_ptr<float>() + i * batch.images.stride(0));
     batch.labels.data_ptr<std::int64_t>()[i] = file(begin + i).label;
   }
@@ -87,7 +88,8 @@ std::int64_t class_index(const std::string& word,
 
 }  // namespace
 
-std::unique_ptr<ImageSource> open_class_folders(const fs::path& folder, const Preset& preset) {
+std::unique_ptr<ImageSource> open_class_folders(const fs::path& folder,
+                                                const Preprocessing& preprocessing) {
   const auto classes =
       sorted_entries(folder, [](const auto& entry) { return entry.is_directory(); });
   const auto synsets = synset_indices(folder);
@@ -106,11 +108,11 @@ std::unique_ptr<ImageSource> open_class_folders(const fs::path& folder, const Pr
   if (files.empty())
     refuse(folder.string() + " has " + std::to_string(classes.size()) +
            " class folders, but no image (.JPEG, .jpg, .png, ...) in them");
-  return std::make_unique<ImageFiles>(std::move(files), preset);
+  return std::make_unique<ImageFiles>(std::move(files), preprocessing);
 }
 
 std::unique_ptr<ImageSource> open_flat_folder(const fs::path& folder, const fs::path& ground_truth,
-                                              const Preset& preset) {
+                                              const Preprocessing& preprocessing) {
   const std::vector<fs::path> images = image_files(folder);
   const auto synsets = synset_indices(folder);
   std::ifstream file(ground_truth);
@@ -131,7 +133,7 @@ std::unique_ptr<ImageSource> open_flat_folder(const fs::path& folder, const fs::
     refuse(ground_truth.string() + " names " + std::to_string(files.size()) + " images, " +
            folder.string() + " holds " + std::to_string(images.size()));
   if (files.empty()) refuse(folder.string() + " holds no image (.JPEG, .jpg, .png, ...)");
-  return std::make_unique<ImageFiles>(std::move(files), preset);
+  return std::make_unique<ImageFiles>(std::move(files), preprocessing);
 }
 
 }  // namespace zsq::eval

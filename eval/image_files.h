@@ -16,19 +16,19 @@ struct LabelledFile {
 // Encoded images, each in a file of its own, decoded whenever one is asked for.
 class ImageFiles : public ImageSource {
  public:
-  ImageFiles(std::vector<LabelledFile> files, const Preset& preset)
-      : files_(std::move(files)), preset_(preset) {}
+  ImageFiles(std::vector<LabelledFile> files, const Preprocessing& preprocessing)
+      : files_(std::move(files)), preprocessing_(preprocessing) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Batch load(std::int64_t begin, std::int64_t count) const override;
 
   const LabelledFile& file(std::int64_t i) const { return files_[static_cast<std::size_t>(i)]; }
-  const Preset& preset() const { return preset_; }
+  const Preprocessing& preprocessing() const { return preprocessing_; }
   Image pixels(std::int64_t i) const;  // decoded, cropped and resized
 
  private:
   std::vector<LabelledFile> files_;
-  Preset preset_;
+  Preprocessing preprocessing_;
 };
 
 }  // namespace zsq::eval

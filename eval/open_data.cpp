@@ -12,13 +12,14 @@ namespace fs = std::filesystem;
 
 constexpr std::array kGroundTruthNames{"ground_truth.txt", "val.txt", "labels.txt"};
 
-std::unique_ptr<ImageSource> open_folder(const fs::path& folder, const Preset& preset) {
+std::unique_ptr<ImageSource> open_folder(const fs::path& folder,
+                                         const Preprocessing& preprocessing) {
   for (const char* name : {"test_batch.bin", "test.bin"})
-    if (fs::exists(folder / name)) return open_cifar(folder / name, preset);
+    if (fs::exists(folder / name)) return open_cifar(folder / name, preprocessing);
   for (const char* name : kGroundTruthNames)
-    if (fs::exists(folder / name)) return open_flat_folder(folder, folder / name, preset);
+    if (fs::exists(folder / name)) return open_flat_folder(folder, folder / name, preprocessing);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.is_directory()) return open_class_folders(folder, preset);
+    if (entry.is_directory()) return open_class_folders(folder, preprocessing);
   throw Error(
       ErrorCode::bad_input,
       folder.string() +
@@ -29,22 +30,24 @@ std::unique_ptr<ImageSource> open_folder(const fs::path& folder, const Preset& p
 
 }  // namespace
 
-std::unique_ptr<ImageSource> open_data(const std::string& path, const Preset& preset) {
+std::unique_ptr<ImageSource> open_data(const std::string& path,
+                                       const Preprocessing& preprocessing) {
   if (!fs::exists(path))
     throw Error(ErrorCode::bad_input, "'" + path +
                                           "' does not exist; expected a folder of images, a "
                                           "CIFAR binary file or an npz file");
-  if (fs::is_directory(path)) return open_folder(path, preset);
+  if (fs::is_directory(path)) return open_folder(path, preprocessing);
   const std::string extension = fs::path(path).extension().string();
   if (extension == ".npz") return open_npz(path);
-  if (extension == ".bin") return open_cifar(path, preset);
+  if (extension == ".bin") return open_cifar(path, preprocessing);
   throw Error(ErrorCode::bad_input, "'" + path +
                                         "' is a file that cannot be read as data; expected "
                                         ".bin (CIFAR), .npz (images, labels) or a folder");
 }
 
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer) {
-  auto source = open_data(options.eval_data, preset(options.preset));
+  const bool preprocessed = fs::path(options.eval_data).extension() == ".npz";
+  auto source = open_data(options.eval_data, preprocessed ? Preprocessing() : resolve(options, {}));
   if (options.eval_cache.empty()) return source;
   if (const auto* files = dynamic_cast<const ImageFiles*>(source.get()))
     return cached(*files, options, observer);

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "core/settings.h"
+#include "eval/preprocessing_options.h"
 
 namespace zsq {
 
-struct DataOptions {
+struct DataOptions : PreprocessingOptions {
   std::string eval_data;         // folder or file; empty: no evaluation
-  std::string preset;            // preprocessing, see eval/preset.h; empty: not known
   std::int64_t eval_images = 0;  // 0: all
   std::int64_t eval_batch_size = 64;
   std::int64_t eval_threads = 0;  // 0: as many as the process computes with
@@ -21,7 +21,7 @@ template <class Visitor, class Options>
 void visit_data_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"data.eval_data", "real images to measure with (never to choose or to train)"},
         o.eval_data);
-  visit(SettingInfo{"data.preset", "preprocessing by name"}, o.preset);
+  visit_preprocessing_settings(visit, o);
   visit(SettingInfo{"data.eval_images", "first n images only; 0: all", "images", 0, 1e9},
         o.eval_images);
   visit(SettingInfo{"data.eval_batch_size", "images per forward pass", "images", 1, 65536},

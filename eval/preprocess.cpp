@@ -13,86 +13,129 @@
 namespace zsq::eval {
 namespace {
 
-Image resize_then_center(const Image& image, const Preset& preset) {
-  const std::int64_t shorter = std::min(image.height, image.width);
-  const auto scaled = [&](std::int64_t side) { return side * preset.resize / shorter; };
-  const Image resized =
-      resize(image, scaled(image.height), scaled(image.width), preset.interpolation);
-  // nearbyint: an odd remainder is halved to the even neighbour, as torchvision's crop does it.
-  const auto offset = [&](std::int64_t side) {
-    return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(side - preset.size) / 2));
-  };
-  return crop(resized, offset(resized.height), offset(resized.width), preset.size, preset.size);
+// Which of red, green and blue the network's channel c is.
+std::size_t colour(const Preprocessing& p, std::size_t c) {
+  return p.channel_order == ChannelOrder::bgr ? 2 - c : c;
 }
 
-Image center_square_then_resize(const Image& image, const Preset& preset) {
-  const std::int64_t side =
-      std::max<std::int64_t>(1, preset.size * std::min(image.height, image.width) / preset.resize);
-  const Image square =
-      crop(image, (image.height - side + 1) / 2, (image.width - side + 1) / 2, side, side);
-  return resize(square, preset.size, preset.size, preset.interpolation);
+std::int64_t whole(double pixels) { return static_cast<std::int64_t>(pixels); }
+double real(std::int64_t pixels) { return static_cast<double>(pixels); }
+
+Image resized(const Image& image, ImageSize to, const Preprocessing& p) {
+  return p.resizer == Resizer::opencv
+             ? resize_opencv(image, to.height, to.width, p.interpolation)
+             : resize(image, to.height, to.width, p.interpolation, p.antialias);
+}
+
+// As torchvision's CenterCrop: an odd remainder is halved to the even neighbour, missing rows and
+// columns to the lower one.
+std::int64_t centre_offset(std::int64_t side, std::int64_t part) {
+  return side < part ? -((part - side) / 2) : whole(std::nearbyint(real(side - part) / 2));
+}
+
+Image centre(const Image& image, ImageSize size) {
+  return crop(image, centre_offset(image.height, size.height),
+              centre_offset(image.width, size.width), size.height, size.width);
+}
+
+// The side that a share of it is left of by cropping.
+std::int64_t uncropped(std::int64_t side, const Preprocessing& p) {
+  return p.resize > 0 ? side * p.resize / std::min(p.size.height, p.size.width)
+                      : whole(std::floor(real(side) / p.crop_fraction));
+}
+
+ImageSize covering(const Image& image, const Preprocessing& p) {
+  const ImageSize target{uncropped(p.size.height, p), uncropped(p.size.width, p)};
+  if (p.resize > 0 || target.height == target.width) {
+    const auto shorter = std::min(image.height, image.width);
+    const auto side = p.resize > 0 ? p.resize : target.height;
+    return {image.height * side / shorter, image.width * side / shorter};
+  }
+  const double ratio =
+      std::min(real(image.height) / real(target.height), real(image.width) / real(target.width));
+  return {whole(std::nearbyint(real(image.height) / ratio)),
+          whole(std::nearbyint(real(image.width) / ratio))};
+}
+
+Image crop_then_resize(const Image& image, const Preprocessing& p) {
+  const double fraction =
+      p.resize > 0 ? real(std::min(p.size.height, p.size.width)) / real(p.resize) : p.crop_fraction;
+  const double scale = fraction * std::min(real(image.height) / real(p.size.height),
+                                           real(image.width) / real(p.size.width));
+  // A whole number of pixels that the division misses by a rounding error is still that number.
+  const auto side = [&](std::int64_t of) {
+    return std::max<std::int64_t>(1, whole(std::floor(real(of) * scale + 1e-9)));
+  };
+  const std::int64_t height = side(p.size.height), width = side(p.size.width);
+  return resized(
+      crop(image, (image.height - height + 1) / 2, (image.width - width + 1) / 2, height, width),
+      p.size, p);
 }
 
 }  // namespace
 
-Image fit(const Image& image, const Preset& preset, const std::string& name) {
-  switch (preset.crop) {
-    case Crop::resize_then_center:
-      return resize_then_center(image, preset);
-    case Crop::center_square_then_resize:
-      return center_square_then_resize(image, preset);
-    case Crop::none:
+Image fit(const Image& image, const Preprocessing& p, const std::string& name) {
+  switch (p.crop_order) {
+    case CropOrder::resize_then_crop:
+      return centre(resized(image, covering(image, p), p), p.size);
+    case CropOrder::crop_then_resize:
+      return crop_then_resize(image, p);
+    case CropOrder::stretch:
+      return centre(resized(image, {uncropped(p.size.height, p), uncropped(p.size.width, p)}, p),
+                    p.size);
+    case CropOrder::none:
       break;
   }
-  if (image.height != preset.size || image.width != preset.size) {
-    const std::string expected = std::to_string(preset.size);
-    throw Error(ErrorCode::bad_input, name + " is " + std::to_string(image.width) + " x " +
-                                          std::to_string(image.height) + " pixels; the preset '" +
-                                          preset.name + "' takes " + expected + " x " + expected +
-                                          ": choose the preset that the network was trained with");
-  }
-  return image;
+  if (image.height == p.size.height && image.width == p.size.width) return image;
+  const auto text = [](std::int64_t height, std::int64_t width) {
+    return std::to_string(height) + " x " + std::to_string(width);
+  };
+  throw Error(ErrorCode::bad_input,
+              name + " is " + text(image.height, image.width) + " pixels (height x width), and " +
+                  (p.name.empty() ? "" : "the preset '" + p.name + "' with ") +
+                  "data.crop_order=none takes " + text(p.size.height, p.size.width) +
+                  ": choose the preprocessing that the network was trained with");
 }
 
-void normalize(std::span<const std::uint8_t> pixels, const Preset& preset, float* planes) {
+void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& p, float* planes) {
   const std::size_t plane = pixels.size() / 3;
   for (std::size_t c = 0; c < 3; ++c) {
     std::array<float, 256> value_of;
     for (std::size_t pixel = 0; pixel < 256; ++pixel)
-      value_of[pixel] =
-          static_cast<float>((static_cast<double>(pixel) / 255 - preset.mean[c]) / preset.std[c]);
+      value_of[pixel] = static_cast<float>(p.value(static_cast<double>(pixel), c));
     float* to = planes + c * plane;
-    const std::uint8_t* from = pixels.data() + c;
+    const std::uint8_t* from = pixels.data() + colour(p, c);
     for (std::size_t i = 0; i < plane; ++i) to[i] = value_of[from[3 * i]];
   }
 }
 
-at::Tensor preprocess(const Image& image, const Preset& preset, const std::string& name) {
-  const Image ready = fit(image, preset, name);
+at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
+                      const std::string& name) {
+  const Image ready = fit(image, preprocessing, name);
   at::Tensor result = at::empty({3, ready.height, ready.width}, at::kFloat);
-  normalize(ready.pixels, preset, result.data_ptr<float>());
+  normalize(ready.pixels, preprocessing, result.data_ptr<float>());
   return result;
 }
 
-Image to_pixels(const at::Tensor& image, const Preset& preset) {
+Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing) {
   const at::Tensor planes = image.to(at::kCPU, at::kFloat).contiguous();
   Image result{planes.size(1), planes.size(2), {}};
   const std::int64_t plane = result.height * result.width;
   result.pixels.resize(static_cast<std::size_t>(3 * plane));
   for (std::size_t c = 0; c < 3; ++c) {
     const float* from = planes.const_data_ptr<float>() + static_cast<std::int64_t>(c) * plane;
-    std::uint8_t* to = result.pixels.data() + c;
+    std::uint8_t* to = result.pixels.data() + colour(preprocessing, c);
     for (std::int64_t i = 0; i < plane; ++i) {
-      const double share = static_cast<double>(from[i]) * preset.std[c] + preset.mean[c];
+      const double share = preprocessing.share(static_cast<double>(from[i]), c);
       to[3 * i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0)));
     }
   }
   return result;
 }
 
-at::Tensor load_image(const std::filesystem::path& path, const Preset& preset) {
+at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& preprocessing) {
   const std::string name = path.string();
-  return preprocess(decode_image(formats::read_file(path), name), preset, name).unsqueeze(0);
+  return preprocess(decode_image(formats::read_file(path), name), preprocessing, name).unsqueeze(0);
 }
 
 }  // namespace zsq::eval

@@ -5,20 +5,31 @@
 #include <span>
 
 #include "eval/image.h"
+#include "eval/preprocessing.h"
 
 namespace zsq::eval {
 
-// Crop and resize to [size, size]. `name` is for the error where the preset neither crops nor
-// resizes and the image has another size.
-Image fit(const Image& image, const Preset& preset, const std::string& name);
+// Crop and resize to `preprocessing.size`, H x W, with R for resize, f for crop_fraction:
+//   resize_then_crop: the shorter side becomes R and the other keeps the aspect ratio, rounded down
+//     (torchvision's Resize and CenterCrop; what the crop lacks is black). By f: R = floor(size /
+//     f); where H and W differ, the image becomes the smallest one of its aspect ratio that covers
+//     floor(H / f) x floor(W / f), rounded to the nearest (timm's ResizeKeepRatio).
+//   crop_then_resize: the largest centred H : W part, its sides times f (min(H, W) / R), rounded
+//     down, is resized.
+//   stretch: to H x W or, with f or R, to floor(H / f) x floor(W / f) or H R / min(H, W) x
+//     W R / min(H, W), of which the centre is taken (timm's squash).
+//   none: Error(bad_input) names `name` where the image has another size.
+Image fit(const Image& image, const Preprocessing& preprocessing, const std::string& name);
 
-// Pixels [n, 3] to planes [3, n], x = (pixel / 255 - mean) / std.
-void normalize(std::span<const std::uint8_t> pixels, const Preset& preset, float* planes);
+// Pixels [n, 3] in red, green, blue to planes [3, n] in the network's order: Preprocessing::value.
+void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& preprocessing,
+               float* planes);
 
-// fit(), then normalize(): f32 [3, size, size].
-at::Tensor preprocess(const Image& image, const Preset& preset, const std::string& name);
+// fit(), then normalize(): f32 [3, H, W].
+at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
+                      const std::string& name);
 
 // The way back: f32 [3, height, width] as a network takes it, to the nearest pixel values.
-Image to_pixels(const at::Tensor& image, const Preset& preset);
+Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing);
 
 }  // namespace zsq::eval

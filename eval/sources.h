@@ -11,18 +11,19 @@ namespace zsq::eval {
 // CIFAR binary: records of one (CIFAR-10) or two (CIFAR-100: coarse, fine) label bytes, then 1024
 // red, 1024 green and 1024 blue bytes. Error(bad_input): a size that is no multiple of 3073 or
 // 3074, a label out of range (names the record).
-std::unique_ptr<ImageSource> open_cifar(const std::filesystem::path& file, const Preset& preset);
+std::unique_ptr<ImageSource> open_cifar(const std::filesystem::path& file,
+                                        const Preprocessing& preprocessing);
 
 // <folder>/<class>/<image>, classes numbered by synsets.txt or by their sorted names.
 std::unique_ptr<ImageSource> open_class_folders(const std::filesystem::path& folder,
-                                                const Preset& preset);
+                                                const Preprocessing& preprocessing);
 
 // Images in <folder>; the ground-truth file has a line "<image> <class>" per image, or "<class>"
 // per image in the order of the sorted names; a class is a zero-based index or a synset of
 // synsets.txt.
 std::unique_ptr<ImageSource> open_flat_folder(const std::filesystem::path& folder,
                                               const std::filesystem::path& ground_truth,
-                                              const Preset& preset);
+                                              const Preprocessing& preprocessing);
 
 // images: f32 [N, C, H, W], preprocessed; labels: integers [N].
 std::unique_ptr<ImageSource> open_npz(const std::filesystem::path& file);

@@ -7,6 +7,7 @@
 #include "formats/in_file.h"
 #include "formats/onnx.h"
 #include "formats/onnx_messages.h"
+#include "formats/onnx_metadata.h"
 
 namespace zsq::formats::onnx {
 namespace {
@@ -188,19 +189,35 @@ Model read_model(pbf_reader message, ExternalData& external) {
   return model;
 }
 
-}  // namespace
-
-Model read(const std::filesystem::path& path) {
+template <class Reader>
+auto read_file(const std::filesystem::path& path, Reader&& reader) {
   return in_file(path, [&] {
     const InputFile file(path);
     const auto bytes = file.read(0, file.size());
-    ExternalData external(path);
     try {
-      return read_model({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, external);
+      return reader(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     } catch (const protozero::exception& error) {
       throw Error(ErrorCode::bad_input, std::string("is not an ONNX file, or is cut or damaged (") +
                                             error.what() + "); copy or export it again");
     }
+  });
+}
+
+}  // namespace
+
+Model read(const std::filesystem::path& path) {
+  return read_file(path, [&](pbf_reader message) {
+    ExternalData external(path);
+    return read_model(message, external);
+  });
+}
+
+std::map<std::string, std::string> read_metadata(const std::filesystem::path& path) {
+  return read_file(path, [](pbf_reader message) {
+    std::map<std::string, std::string> metadata;
+    while (message.next(14, protozero::pbf_wire_type::length_delimited))
+      metadata.insert(read_string_pair(message.get_message()));
+    return metadata;
   });
 }
 

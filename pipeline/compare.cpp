@@ -13,6 +13,7 @@
 #include "pipeline/boundary.h"
 #include "pipeline/image_job.h"
 #include "pipeline/json.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
@@ -64,17 +65,18 @@ class Comparison {
  public:
   Comparison(const std::filesystem::path& a, const std::filesystem::path& b,
              const CompareOptions& options, Observer& observer)
-      : options_(options), observer_(observer) {
-    const Recipe& recipe = options.recipe;
-    const Device device = pipeline::start_process(recipe.process, observer);
-    a_ = pipeline::load_any(a, recipe.model, device);
-    b_ = pipeline::load_any(b, recipe.model, device);
+      : options_(options), recipe_(options.recipe), observer_(observer) {
+    const Device device = pipeline::start_process(recipe_.process, observer);
+    a_ = pipeline::load_any(a, recipe_.model, device);
+    b_ = pipeline::load_any(b, recipe_.model, device);
     result_.a = a.string();
     result_.b = b.string();
     if (a_.graph.input_shape != b_.graph.input_shape)
       throw Error(ErrorCode::usage, result_.a + " and " + result_.b +
                                         " take images of different shapes; only models of one "
                                         "network can be compared");
+    if (!pipeline::resolve_preprocessing(a_, recipe_.data, observer))
+      pipeline::resolve_preprocessing(b_, recipe_.data, observer);
     match();
   }
 
@@ -131,17 +133,17 @@ class Comparison {
   }
 
   at::Tensor make_images() {
-    const Recipe& recipe = options_.recipe;
-    const bool real = !recipe.data.eval_data.empty();
+    const bool real = !recipe_.data.eval_data.empty();
     result_.images_kind = real ? "real" : "dead_leaves";
-    if (!real) return pipeline::dead_leaves(a_, recipe, 0, options_.images, 0);
-    const auto source = eval::open_data(recipe.data, observer_);
+    if (!real) return pipeline::dead_leaves(a_, recipe_, 0, options_.images, 0);
+    const auto source = eval::open_data(recipe_.data, observer_);
     const at::Tensor images = source->load(0, std::min(options_.images, source->size())).images;
-    pipeline::require_input_shape(a_, images, recipe.data.eval_data);
+    pipeline::require_input_shape(a_, images, recipe_.data.eval_data);
     return images.to(a_.parameters.device());
   }
 
   const CompareOptions& options_;
+  Recipe recipe_;
   Observer& observer_;
   models::Model a_, b_;
   std::vector<std::string> names_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/describe.h"
 
+#include "pipeline/preprocessing.h"
 #include "pipeline/student_layers.h"
 #include "pipeline/version.h"
 #include "quant/target_rules.h"
@@ -42,6 +43,7 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
   report.first_last_bits = q.mode == Mode::paper ? 0 : q.first_last_bits;
   report.data = recipe.data.eval_data;
   report.preset = recipe.data.preset;
+  report.preprocessing = preprocessing_record(recipe.data);
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include "formats/safetensors.h"
 #include "models/load.h"
 #include "pipeline/image_job.h"
+#include "pipeline/preprocessing.h"
 #include "train/image_bank.h"
 
 namespace zsq::pipeline {
@@ -20,13 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::map<std::string, std::string> describe(const std::string& sha256, const Recipe& recipe,
-                                            const DistilledSet& set) {
+std::string keys_of(const models::Model& teacher, const PreprocessingOptions& data) {
+  return eval::is_given(data) ? eval::to_json(eval::to_options(preprocessing_of(teacher, data)))
+                              : "";
+}
+
+std::map<std::string, std::string> describe(const models::Model& teacher, const std::string& sha256,
+                                            const Recipe& recipe, const DistilledSet& set) {
   std::map<std::string, std::string> metadata{{"source_sha256", sha256},
                                               {"kind", "optimised, with squares of the next"},
                                               {"purpose", set.purpose},
                                               {"images", std::to_string(set.images)},
-                                              {"preset", recipe.data.preset}};
+                                              {"preprocessing", keys_of(teacher, recipe.data)}};
   for (const SettingHelp& setting : describe_settings(recipe))
     if (setting.key.starts_with("generate.images.") && setting.key != "generate.images.source")
       metadata[setting.key] = setting.value;
@@ -105,7 +111,7 @@ at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::
 
 at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
                             const Recipe& recipe, const DistilledSet& set, Observer& observer) {
-  const auto metadata = describe(sha256, recipe, set);
+  const auto metadata = describe(teacher, sha256, recipe, set);
   const fs::path file = file_of(metadata);
   std::error_code unreachable;
   if (!file.empty() && fs::exists(file, unreachable)) {

@@ -4,6 +4,7 @@
 #include "eval/evaluate.h"
 #include "pipeline/boundary.h"
 #include "pipeline/json.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -15,16 +16,17 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   if (options.data.eval_data.empty())
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
   pipeline::start_process(options.process, observer);
-  const eval::Preset& preset = pipeline::require_preset(options.data.preset);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
-  const auto source = eval::open_data(options.data, observer);
-  pipeline::require_input_shape(model, source->load(0, 1).images, options.data.eval_data);
+  DataOptions data = options.data;
+  pipeline::resolve_preprocessing(model, data, observer);
+  const auto source = eval::open_data(data, observer);
+  pipeline::require_input_shape(model, source->load(0, 1).images, data.eval_data);
   const auto logits = [&](const at::Tensor& images) {
     return pipeline::infer(model.graph, model.parameters, images);
   };
-  const eval::Result result = eval::evaluate(logits, *source, options.data, observer);
-  return {model_path.string(), options.data.eval_data, preset.name, result.images, result.top1,
-          result.top5,         result.seconds};
+  const eval::Result result = eval::evaluate(logits, *source, data, observer);
+  return {model_path.string(), data.eval_data, data.preset, pipeline::preprocessing_record(data),
+          result.images,       result.top1,    result.top5, result.seconds};
 }
 
 }  // namespace
@@ -40,6 +42,7 @@ std::string to_json(const EvalReport& report) {
   return pipeline::dump({{"model", report.model},
                          {"data", report.data},
                          {"preset", report.preset},
+                         {"preprocessing", pipeline::json_or_null(report.preprocessing)},
                          {"images", report.images},
                          {"top1", report.top1},
                          {"top5", report.top5},

@@ -13,12 +13,13 @@ namespace zsq {
 
 struct EvaluateOptions {
   ModelSettings model;
-  DataOptions data;  // eval_data and preset are needed
+  DataOptions data;  // eval_data; the preprocessing where the model's file does not record it
   ProcessOptions process;
 };
 
 struct EvalReport {
   std::string model, data, preset;
+  std::string preprocessing;  // as JSON, every key; empty where none was needed
   std::int64_t images = 0;
   double top1 = 0, top5 = 0;  // per cent
   double seconds = 0;

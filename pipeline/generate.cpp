@@ -8,6 +8,7 @@
 #include "pipeline/image_job.h"
 #include "pipeline/json.h"
 #include "pipeline/output_folder.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "pipeline/staging.h"
 #include "pipeline/version.h"
@@ -18,11 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::map<std::string, std::string> metadata_of(const GenerateReport& report, const Recipe& recipe) {
-  std::map<std::string, std::string> metadata{{"tool", "zsq " + report.tool_version},
-                                              {"recipe", report.recipe},
-                                              {"seed", std::to_string(report.seed)},
-                                              {"preset", report.preset},
-                                              {"source_sha256", report.source_sha256}};
+  std::map<std::string, std::string> metadata{
+      {"tool", "zsq " + report.tool_version},
+      {"recipe", report.recipe},
+      {"seed", std::to_string(report.seed)},
+      {"preset", report.preset},
+      {pipeline::kPreprocessingRecord, report.preprocessing},
+      {"source_sha256", report.source_sha256}};
   for (const SettingHelp& setting : describe_settings(recipe))
     if (setting.key.starts_with("generate.images.")) metadata[setting.key] = setting.value;
   return metadata;
@@ -30,26 +33,27 @@ std::map<std::string, std::string> metadata_of(const GenerateReport& report, con
 
 GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions& options,
                                const fs::path& output, Observer& observer) {
-  const Recipe& recipe = options.recipe;
+  Recipe recipe = options.recipe;
   validate(recipe);
   pipeline::require_image_form(options.form, output);
-  const bool needs_preset = options.form == "png" || !recipe.data.preset.empty();
-  const eval::Preset* preset =
-      needs_preset ? &pipeline::require_preset(recipe.data.preset) : nullptr;
   pipeline::start_process(recipe.process, observer);
+  const models::Model teacher =
+      pipeline::load_float(model_path, recipe.model, recipe.process.device);
+  models::require_batch_norm(teacher);
+  std::optional<eval::Preprocessing> preprocessing;
+  if (pipeline::resolve_preprocessing(teacher, recipe, observer) || options.form == "png")
+    preprocessing = pipeline::preprocessing_of(teacher, recipe.data);
   pipeline::OutputFolder(output).prepare();
 
   GenerateReport report;
   report.model = model_path.string();
   report.form = options.form;
   report.preset = recipe.data.preset;
+  report.preprocessing = pipeline::preprocessing_record(recipe.data);
   report.recipe = recipe.name;
   report.tool_version = version();
   report.seed = recipe.process.seed;
   report.source_sha256 = formats::sha256_of_file(model_path);
-  const models::Model teacher =
-      pipeline::load_float(model_path, recipe.model, recipe.process.device);
-  models::require_batch_norm(teacher);
 
   const train::ImageJob job = pipeline::image_job(teacher, recipe, options.images);
   const auto [channels, height, width] = teacher.graph.input_shape;
@@ -58,7 +62,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
       pipeline::open_image_writer(options.form, staging.folder(),
                                   {.shape = {options.images, channels, height, width},
                                    .classes = teacher.classes,
-                                   .preset = preset,
+                                   .preprocessing = preprocessing,
                                    .metadata = metadata_of(report, recipe)});
   const train::ImageReport made = pipeline::make_images(
       job, observer, [&](const train::MadeImages& images) { writer->add(images); });
@@ -90,6 +94,7 @@ std::string to_json(const GenerateReport& report) {
   return pipeline::dump({{"model", report.model},
                          {"form", report.form},
                          {"preset", report.preset},
+                         {"preprocessing", pipeline::json_or_null(report.preprocessing)},
                          {"recipe", report.recipe},
                          {"tool_version", report.tool_version},
                          {"source_sha256", report.source_sha256},

@@ -13,19 +13,20 @@
 namespace zsq {
 
 struct GenerateOptions {
-  Recipe recipe = load_recipe("deploy");  // model, data.preset, generate.images, process
+  Recipe recipe = load_recipe("deploy");  // model, data, generate.images, process
   std::int64_t images = 256;
   std::string form = "png";  // one of image_forms()
 };
 
-// png: <class>/<number>.png and synsets.txt, needs data.preset. npy: images.npy, labels.npy. npz:
-// images.npz, held in memory until it is complete. ort: test_data_set_<number> with input_0.pb and
-// the network's answer output_0.pb, batches of one. safetensors: bank.safetensors, for
+// png: <class>/<number>.png and synsets.txt, needs the preprocessing. npy: images.npy, labels.npy.
+// npz: images.npz, held in memory until it is complete. ort: test_data_set_<number> with input_0.pb
+// and the network's answer output_0.pb, batches of one. safetensors: bank.safetensors, for
 // generate.bank.
 std::vector<std::string> image_forms();
 
 struct GenerateReport {
   std::string model, form, preset, recipe, tool_version, source_sha256;
+  std::string preprocessing;  // as JSON, every key; empty where it is not known
   std::int64_t seed = 0, images = 0, steps = 0;
   double cross_entropy = 0;          // of the finished images against their labels, in nats
   double batch_norm_statistics = 0;  // distance of batch from running moments, docs/method.md
@@ -35,8 +36,9 @@ struct GenerateReport {
   std::vector<std::filesystem::path> files;  // files and folders in `output`
 };
 
-// Everything appears in `output` at the end or, where that fails or is stopped, nothing. Where a
-// preset is named, pixels are held to values that an 8-bit image can have. Errors: core/error.h.
+// Everything appears in `output` at the end or, where that fails or is stopped, nothing. Where the
+// preprocessing is known, pixels are held to values that an 8-bit image can have. Errors:
+// core/error.h.
 GenerateReport generate(const std::filesystem::path& model, const GenerateOptions& options,
                         const std::filesystem::path& output, Observer* observer = nullptr);
 

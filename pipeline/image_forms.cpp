@@ -110,14 +110,14 @@ class Ort : public ImageWriter {
 // Class folders are made where there are images; synsets.txt numbers them all the same.
 class Png : public ImageWriter {
  public:
-  Png(const fs::path& folder, const ImageSet& set)
-      : folder_(folder), set_(set), preset_(require_preset(set.preset ? set.preset->name : "")) {}
+  Png(const fs::path& folder, const ImageSet& set) : folder_(folder), set_(set) {}
   void add(const train::MadeImages& made) override {
     for (std::int64_t i = 0; i < made.images.size(0); ++i) {
       const fs::path place = folder_ / name_of(made.labels[i].item<std::int64_t>());
       fs::create_directories(place);
-      formats::write_atomically(place / (padded(made.first + i, set_.shape[0] - 1) + ".png"),
-                                eval::encode_png(eval::to_pixels(made.images[i], preset_)));
+      formats::write_atomically(
+          place / (padded(made.first + i, set_.shape[0] - 1) + ".png"),
+          eval::encode_png(eval::to_pixels(made.images[i], *set_.preprocessing)));
     }
   }
   void finish() override {
@@ -131,7 +131,6 @@ class Png : public ImageWriter {
 
   fs::path folder_;
   ImageSet set_;
-  const eval::Preset& preset_;
 };
 
 template <class Writer>

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "eval/preset.h"
+#include "eval/preprocessing.h"
 #include "train/make_images.h"
 
 namespace zsq::pipeline {
@@ -17,7 +18,7 @@ namespace zsq::pipeline {
 struct ImageSet {
   std::vector<std::int64_t> shape;  // N, C, H, W
   std::int64_t classes = 0;
-  const eval::Preset* preset = nullptr;  // null: none was named
+  std::optional<eval::Preprocessing> preprocessing;  // png needs it
   std::map<std::string, std::string> metadata;
 };
 

@@ -13,6 +13,7 @@
 #include "core/stopwatch.h"
 #include "generator/draw_images.h"
 #include "losses/losses.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "train/parameters.h"
 #include "train/teacher_pass.h"
@@ -20,11 +21,11 @@
 namespace zsq::pipeline {
 namespace {
 
-// Values of pixels 0 and 255.
-at::Tensor pixel_value(const eval::Preset& preset, double share) {
+// What a network receives for a pixel, per channel.
+at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
   std::vector<double> values;
-  for (std::size_t c = 0; c < preset.mean.size(); ++c)
-    values.push_back((share - preset.mean[c]) / preset.std[c]);
+  for (std::size_t c = 0; c < preprocessing.mean.size(); ++c)
+    values.push_back(preprocessing.value(pixel, c));
   return at::tensor(values, at::kFloat);
 }
 
@@ -38,7 +39,7 @@ at::Tensor drawn(const train::ImageJob& job, std::int64_t first, std::int64_t n)
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
-  if (recipe.data.preset.empty()) {
+  if (!eval::is_given(recipe.data)) {
     if (recipe.images.source != ImageSource::drawn) return job;
     const QuantOptions& q = recipe.quantize;
     const bool known = q.image_lo < q.image_hi;
@@ -47,14 +48,14 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
     job.highest = at::full({channels}, known ? q.image_hi : 2.0, at::kFloat);
     return job;
   }
-  const eval::Preset& preset = require_preset(recipe.data.preset);
+  const eval::Preprocessing preprocessing = preprocessing_of(teacher, recipe.data);
   const std::int64_t channels = teacher.graph.input_shape[0];
   if (channels != 3)
-    throw Error(ErrorCode::usage, "the preset '" + preset.name +
+    throw Error(ErrorCode::usage, "the preprocessing '" + preprocessing.name +
                                       "' is of images with 3 channels, the network takes " +
                                       std::to_string(channels));
-  job.lowest = pixel_value(preset, 0);
-  job.highest = pixel_value(preset, 1);
+  job.lowest = pixel_value(preprocessing, 0);
+  job.highest = pixel_value(preprocessing, 255);
   return job;
 }
 

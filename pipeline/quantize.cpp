@@ -8,6 +8,7 @@
 #include "pipeline/layer_errors.h"
 #include "pipeline/mixed.h"
 #include "pipeline/plan.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/verdict.h"
 
 namespace zsq {
@@ -81,7 +82,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
                                const fs::path& output, Observer& observer) {
   Run run = prepare(model, options, output, observer);
   const bool resume = run.output.open(
-      "model sha256 " + run.sha256 + " with preset '" + run.recipe.data.preset + "'",
+      "model sha256 " + run.sha256 + " with preprocessing " + preprocessing_record(run.recipe.data),
       options.resume, observer);
   const auto mixed = choose_bits_if_asked(run);
   QuantizeReport report = describe_run(model, run.recipe, run.sha256);

@@ -98,6 +98,7 @@ struct QuantizeReport {
   double seconds = 0, evaluation_seconds = 0;        // of the run; of it, with real images
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
   std::string data, preset;                          // empty where nothing was evaluated
+  std::string preprocessing;  // as JSON, every key; empty where it is not known
   std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0

@@ -107,6 +107,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"mixed", mixed_json(r.mixed)},
                   {"data", text_or_null(r.data)},
                   {"preset", text_or_null(r.preset)},
+                  {"preprocessing", pipeline::json_or_null(r.preprocessing)},
                   {"teacher", accuracy(r.teacher)},
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},

@@ -15,6 +15,7 @@
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/json.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -42,16 +43,17 @@ at::Tensor required_array(const formats::NamedArrays& arrays, const char* name,
 
 std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_path,
                                           const std::vector<std::filesystem::path>& images,
-                                          const RunOptions& options) {
-  Observer silent;
-  pipeline::start_process(options.process, silent);
-  const eval::Preset& preset = pipeline::require_preset(options.preset);
+                                          const RunOptions& options, Observer& observer) {
+  pipeline::start_process(options.process, observer);
   const auto names = read_names(options.classes);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  PreprocessingOptions data = options.preprocessing;
+  pipeline::resolve_preprocessing(model, data, observer);
+  const auto preprocessing = pipeline::preprocessing_of(model, data);
   std::vector<ImageClasses> results;
   for (const auto& path : images) {
-    const at::Tensor image = eval::load_image(path, preset);
-    pipeline::require_input_shape(model, image, "preset " + preset.name);
+    const at::Tensor image = eval::load_image(path, preprocessing);
+    pipeline::require_input_shape(model, image, "the preprocessing " + preprocessing.name);
     const at::Tensor logits = pipeline::infer(model.graph, model.parameters, image);
     const auto [scores, indices] =
         at::topk(at::softmax(logits[0], 0), std::min<std::int64_t>(options.top, logits.size(1)));
@@ -95,8 +97,10 @@ CompareReport compare_inside(const std::filesystem::path& model_path,
 
 std::vector<ImageClasses> classify(const std::filesystem::path& model,
                                    const std::vector<std::filesystem::path>& images,
-                                   const RunOptions& options) {
-  return pipeline::at_boundary([&] { return classify_inside(model, images, options); });
+                                   const RunOptions& options, Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary(
+      [&] { return classify_inside(model, images, options, observer ? *observer : silent); });
 }
 
 CompareReport compare_with_arrays(const std::filesystem::path& model,

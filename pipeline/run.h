@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/observer.h"
+#include "eval/preprocessing_options.h"
 #include "recipes/options.h"
 
 namespace zsq {
@@ -15,9 +17,9 @@ namespace zsq {
 struct RunOptions {
   ModelSettings model;
   ProcessOptions process;
-  std::string preset;             // preprocessing; needed for images
-  std::filesystem::path classes;  // text file, one name per line; empty: numbers only
-  std::int64_t top = 1;           // classes per image
+  PreprocessingOptions preprocessing;  // of images, where the model's file does not record it
+  std::filesystem::path classes;       // text file, one name per line; empty: numbers only
+  std::int64_t top = 1;                // classes per image
 };
 
 struct ClassScore {
@@ -33,7 +35,7 @@ struct ImageClasses {
 
 std::vector<ImageClasses> classify(const std::filesystem::path& model,
                                    const std::vector<std::filesystem::path>& images,
-                                   const RunOptions& options);
+                                   const RunOptions& options, Observer* observer = nullptr);
 
 // Runs the array `input` of an npz file. relative_error = max |y - output| / max |output|, compared
 // with `tolerance`.

@@ -10,6 +10,7 @@
 #include "pipeline/boundary.h"
 #include "pipeline/distilled.h"
 #include "pipeline/finished_run.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -28,7 +29,8 @@ class Selection {
     Recipe recipe = options.recipe;
     const Recipe run = load_recipe((folders.front() / "resolved.yaml").string());
     if (recipe.model.arch.empty()) recipe.model = run.model;
-    if (recipe.data.preset.empty()) recipe.data.preset = run.data.preset;
+    if (recipe.data.preset.empty())
+      static_cast<PreprocessingOptions&>(recipe.data) = eval::overlay(run.data, recipe.data);
     validate(recipe);
     pipeline::start_process(recipe.process, observer);
     if (!options.model.empty()) report_.model = options.model.string();

@@ -8,6 +8,7 @@
 #include "pipeline/boundary.h"
 #include "pipeline/json.h"
 #include "pipeline/mixed.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -19,6 +20,7 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
   pipeline::start_process(recipe.process, observer);
   const models::Model teacher = pipeline::load_float(path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);
+  pipeline::resolve_preprocessing(teacher, recipe, observer);
   SensitivityReport report;
   report.model = path.string();
   report.source_sha256 = formats::sha256_of_file(path);

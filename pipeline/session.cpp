@@ -67,14 +67,6 @@ at::Tensor infer(const models::Graph& graph, const models::ParameterStore& param
   return models::execute(graph, parameters, images.to(device)).to(at::kCPU);
 }
 
-const eval::Preset& require_preset(const std::string& name) {
-  if (!name.empty()) return eval::preset(name);
-  std::string known;
-  for (const std::string& preset : eval::preset_names()) known += " " + preset;
-  throw Error(ErrorCode::usage,
-              "images need a preprocessing preset: --preset NAME, one of" + known);
-}
-
 void require_input_shape(const models::Model& model, const at::Tensor& input,
                          const std::string& what) {
   const auto& shape = model.graph.input_shape;
@@ -82,7 +74,8 @@ void require_input_shape(const models::Model& model, const at::Tensor& input,
   std::ostringstream message;
   message << what << " gives images of shape " << input.sizes() << ", but the model takes [N, "
           << shape[0] << ", " << shape[1] << ", " << shape[2]
-          << "]; the preset decides the size of the images";
+          << "]; data.size decides, beside data.resize or data.crop_fraction (the preset's, if not "
+             "given)";
   throw Error(ErrorCode::usage, message.str());
 }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "core/observer.h"
-#include "eval/preset.h"
 #include "models/graph.h"
 #include "recipes/options.h"
 
@@ -29,9 +28,6 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
 // Logits of images, which are taken from and brought back to the CPU. No gradients.
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images);
-
-// Error(usage) lists the known presets where none was named.
-const eval::Preset& require_preset(const std::string& name);
 
 // Error(usage) where `what` gives images of another shape than the model takes.
 void require_input_shape(const models::Model& model, const at::Tensor& input,

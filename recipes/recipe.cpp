@@ -55,6 +55,14 @@ bool is_section(const std::string& key) {
                      [&](const std::string& known) { return known.starts_with(key + "."); });
 }
 
+// A preset is a set of keys: it replaces those that were given before it. Of the two forms of the
+// crop the last one counts.
+void replace_earlier(DataOptions& data, const std::string& key) {
+  if (key == "data.preset") static_cast<PreprocessingOptions&>(data) = {.preset = data.preset};
+  if (key == "data.resize" && data.resize) data.crop_fraction.reset();
+  if (key == "data.crop_fraction" && data.crop_fraction) data.resize.reset();
+}
+
 void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
                const std::string& where) {
   bool found = false;
@@ -65,6 +73,7 @@ void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
         try {
           recipes::parse_value(raw, value);
           recipes::check_range(info, value);
+          replace_earlier(recipe.data, key);
         } catch (const Error& error) {
           fail(where, key + ": " + error.what());
         }
@@ -129,23 +138,33 @@ class Loader {
 
   void read_map(const Source& source, const YAML::Node& map, const std::string& prefix) {
     std::set<std::string> seen;
-    for (const auto& entry : map) {
-      const std::string where = place(source, entry.first);
-      if (!entry.first.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
-      const std::string key = prefix + entry.first.Scalar();
-      if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
-      if (key == "extends") continue;
-      if (key == "about" || key == "expects") {
-        if (!entry.second.IsScalar()) fail(where, "'" + key + "' is one line of text");
-        (key == "about" ? recipe_.about : recipe_.expects) = entry.second.Scalar();
-      } else if (entry.second.IsMap() && is_section(key)) {
-        read_map(source, entry.second, key + ".");
-      } else if (!is_setting(key)) {
-        fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
-                                    : unknown_key_message(key));
-      } else {
-        set_value(recipe_, key, raw_value(entry.second, source, key), where);
-      }
+    const auto is_preset = [](const YAML::Node& key) {
+      return key.IsScalar() && key.Scalar() == "preset";
+    };
+    // Whatever its line, a preset comes before the keys that change it.
+    for (const auto& entry : map)
+      if (is_preset(entry.first)) read_entry(source, entry.first, entry.second, prefix, seen);
+    for (const auto& entry : map)
+      if (!is_preset(entry.first)) read_entry(source, entry.first, entry.second, prefix, seen);
+  }
+
+  void read_entry(const Source& source, const YAML::Node& name, const YAML::Node& value,
+                  const std::string& prefix, std::set<std::string>& seen) {
+    const std::string where = place(source, name);
+    if (!name.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
+    const std::string key = prefix + name.Scalar();
+    if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
+    if (key == "extends") return;
+    if (key == "about" || key == "expects") {
+      if (!value.IsScalar()) fail(where, "'" + key + "' is one line of text");
+      (key == "about" ? recipe_.about : recipe_.expects) = value.Scalar();
+    } else if (value.IsMap() && is_section(key)) {
+      read_map(source, value, key + ".");
+    } else if (!is_setting(key)) {
+      fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
+                                  : unknown_key_message(key));
+    } else {
+      set_value(recipe_, key, raw_value(value, source, key), where);
     }
   }
 

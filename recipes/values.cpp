@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes/values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -94,6 +95,16 @@ void parse_value(const RawValue& raw, std::vector<double>& value) {
   value = std::move(parsed);
 }
 
+void parse_value(const RawValue& raw, ImageSize& value) {
+  RawValue sides = raw;
+  if (!raw.is_list) std::replace(sides.items.at(0).begin(), sides.items.at(0).end(), 'x', ',');
+  const std::vector<std::string> items = items_of(sides);
+  const std::string text = raw.items.empty() ? "" : raw.items.front();
+  if (items.empty() || items.size() > 2 || text.ends_with('x') || text.ends_with(','))
+    wrong_type(text, "a size like 224 or 240x320");
+  value = {parse_integer(items.front()), parse_integer(items.back())};
+}
+
 void parse_value(const RawValue& raw, std::vector<LayerBits>& value) {
   std::vector<LayerBits> parsed;
   for (const std::string& item : items_of(raw)) {
@@ -134,6 +145,10 @@ std::string format_value(const std::vector<LayerBits>& value) {
   for (std::size_t i = 0; i < value.size(); ++i)
     text += (i ? ", " : "") + format_string(value[i].layer + "=" + std::to_string(value[i].bits));
   return text + "]";
+}
+
+std::string format_value(const ImageSize& value) {
+  return std::to_string(value.height) + "x" + std::to_string(value.width);
 }
 
 std::string range_text(const SettingInfo& info) {

@@ -3,13 +3,16 @@
 // sentence: the caller puts the key and its place in front.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "core/enum_of.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "eval/options.h"
 #include "quant/mixed_options.h"
 #include "quant/options.h"
 #include "recipes/options.h"
@@ -21,6 +24,9 @@ struct RawValue {
   std::vector<std::string> items;
   bool is_list = false;
 };
+
+// A setting that is told by others.
+inline constexpr const char* kAuto = "auto";
 
 std::int64_t parse_integer(const std::string& text);
 double parse_number(const std::string& text);
@@ -49,13 +55,10 @@ inline void parse_scalar(const std::string& text, Budget& value) { value = parse
 template <class Enum>
 requires std::is_enum_v<Enum>
 void parse_scalar(const std::string& text, Enum& value) {
-  const auto names = names_of<Enum>();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] != text) continue;
-    value = static_cast<Enum>(i);
-    return;
-  }
-  throw Error(ErrorCode::usage, unknown_name_message("choice here", text, names));
+  const auto known = enum_of<Enum>(text);
+  if (!known)
+    throw Error(ErrorCode::usage, unknown_name_message("choice here", text, names_of<Enum>()));
+  value = *known;
 }
 
 template <class T>
@@ -66,6 +69,17 @@ void parse_value(const RawValue& raw, T& value) {
 // A list, or one scalar with commas: [0.25, 0.5] in a file, 0.25,0.5 on a command line.
 void parse_value(const RawValue& raw, std::vector<double>& value);
 void parse_value(const RawValue& raw, std::vector<LayerBits>& value);
+// 240, 240x320 or [240, 320]: height, then width.
+void parse_value(const RawValue& raw, ImageSize& value);
+// auto, or what the type itself takes.
+template <class T>
+void parse_value(const RawValue& raw, std::optional<T>& value) {
+  value.reset();
+  if (raw.items == std::vector<std::string>{kAuto} && !raw.is_list) return;
+  T given{};
+  parse_value(raw, given);
+  value = std::move(given);
+}
 
 inline std::string format_value(std::int64_t value) { return std::to_string(value); }
 inline std::string format_value(double value) { return format_number(value); }
@@ -81,12 +95,27 @@ requires std::is_enum_v<Enum> std::string format_value(Enum value) {
 }
 std::string format_value(const std::vector<double>& value);
 std::string format_value(const std::vector<LayerBits>& value);
+std::string format_value(const ImageSize& value);
+template <class T>
+std::string format_value(const std::optional<T>& value) {
+  return value ? format_value(*value) : kAuto;
+}
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
 
 // Throws where a number lies outside the range of its setting.
 void check_number(const SettingInfo& info, double value);
 template <class T>
 void check_range(const SettingInfo& info, const T& value) {
-  if constexpr (std::is_same_v<T, Duration>) {
+  if constexpr (is_optional<T>) {
+    if (value) check_range(info, *value);
+  } else if constexpr (std::is_same_v<T, ImageSize>) {
+    check_number(info, static_cast<double>(value.height));
+    check_number(info, static_cast<double>(value.width));
+  } else if constexpr (std::is_same_v<T, Duration>) {
     check_number(info, value.seconds);
   } else if constexpr (std::is_same_v<T, std::vector<double>>) {
     for (const double x : value) check_number(info, x);
@@ -102,7 +131,10 @@ void check_range(const SettingInfo& info, const T& value) {
 // What may be written for a setting of type T: "2..8 bits", "true|false", "paper|deploy".
 template <class T>
 std::string choices(const SettingInfo& info) {
-  if constexpr (std::is_enum_v<T>) {
+  if constexpr (is_optional<T>) {
+    const std::string known = choices<typename T::value_type>(info);
+    return std::string(kAuto) + (known.empty() ? "" : "|") + known;
+  } else if constexpr (std::is_enum_v<T>) {
     std::string text;
     for (const std::string& name : names_of<T>()) text += (text.empty() ? "" : "|") + name;
     return text;

@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "formats/atomic_file.h"
 #include "models/load.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "pipeline/stages/stages.h"
 
@@ -18,10 +19,6 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)
     throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");
-  if (has_data) require_preset(recipe.data.preset);
-  if (!recipe.data.preset.empty())
-    std::tie(recipe.quantize.image_lo, recipe.quantize.image_hi) =
-        eval::preset(recipe.data.preset).value_range();
   recipe.process.device = start_process(recipe.process, observer);
   return recipe;
 }
@@ -50,6 +47,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.sha256 = formats::sha256_of_file(model);
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   models::require_batch_norm(run.teacher);
+  resolve_preprocessing(run.teacher, run.recipe, observer);
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/export.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "pipeline/stages/stages.h"
 
@@ -14,6 +15,7 @@ void write_files(const Run& run, const quant::Student& trained, QuantizeReport& 
                                      {"recipe", report.recipe},
                                      {"seed", std::to_string(report.seed)},
                                      {"preset", report.preset},
+                                     {kPreprocessingRecord, report.preprocessing},
                                      {"source_sha256", report.source_sha256}};
   exporters::ExportReport exported;
   const auto name = [&](const char* file) {

@@ -65,14 +65,17 @@ TEST_F(Cli, QuantizeEvalAndRunWorkTogether) {
     EXPECT_TRUE(fs::exists(folder_ / "out" / file)) << file;
   EXPECT_FALSE(fs::exists(folder_ / "out" / "checkpoint"));
 
-  const Outcome evaluated =
-      run("eval " + path("out") + " --preset cifar10 --format json --data " + images);
+  const Outcome evaluated = run("eval " + path("out") + " --format json --data " + images);
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   const auto json = nlohmann::json::parse(evaluated.out);
-  for (const char* key : {"model", "data", "preset", "images", "top1", "top5", "seconds"})
+  EXPECT_NE(evaluated.err.find("records it (cifar10)"), std::string::npos) << evaluated.err;
+  EXPECT_EQ(json["preset"], "cifar10");
+  for (const char* key :
+       {"model", "data", "preset", "preprocessing", "images", "top1", "top5", "seconds"})
     EXPECT_TRUE(json.contains(key)) << key;
   const auto report = nlohmann::json::parse(text_of(folder_ / "out" / "report.json"));
   EXPECT_EQ(report["scheme"], "W8A8");
+  EXPECT_EQ(report["preprocessing"], json["preprocessing"]);
   EXPECT_NEAR(json["top1"].get<double>(), report["student"]["top1"].get<double>(), 0.5);
 
   EXPECT_NE(run("inspect " + path("out")).out.find("already quantized"), std::string::npos);
@@ -166,9 +169,10 @@ TEST_F(Cli, RunNamesClassesOfImages) {
   const fs::path model = test::shared_path("models/efficientnet_lite0.onnx");
   ZSQ_SKIP_WITHOUT(image);
   const std::string file = fs::directory_iterator(image)->path().string();
-  const Outcome outcome = run("run " + model.string() + " " + file +
-                              " --preset efficientnet_lite0 --format json --top 3 --classes " +
-                              (image.parent_path() / "classes.txt").string());
+  const Outcome outcome = run(
+      "run " + model.string() + " " + file +
+      " --preset efficientnet_lite0 --set data.antialias=true --format json --top 3 --classes " +
+      (image.parent_path() / "classes.txt").string());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   ASSERT_EQ(json[0]["classes"].size(), 3u);

@@ -43,7 +43,7 @@ class Data : public testing::Test {
   }
 
   test::TempFolder folder_;
-  const Preset& cifar_ = preset("cifar10");
+  const Preprocessing cifar_ = resolve({.preset = "cifar10"}, {32, 32});
 };
 
 std::vector<std::int64_t> labels_of(const Batch& batch) {

@@ -19,16 +19,18 @@ Image gradients() {
 
 TEST(Encode, PixelsComeBackFromWhatANetworkTakes) {
   for (const char* name : {"cifar10", "cifar100"}) {
-    const Image back = to_pixels(preprocess(gradients(), preset(name), "x"), preset(name));
+    const Preprocessing known = resolve({.preset = name}, {32, 32});
+    const Image back = to_pixels(preprocess(gradients(), known, "x"), known);
     EXPECT_EQ(back.height, 32);
     EXPECT_EQ(back.pixels, gradients().pixels) << name;
   }
 }
 
 TEST(Encode, WhatNoPixelCanBeBecomesTheNearest) {
-  EXPECT_EQ(to_pixels(at::full({3, 1, 1}, 99.0), preset("cifar10")).pixels,
+  const Preprocessing cifar = resolve({.preset = "cifar10"}, {1, 1});
+  EXPECT_EQ(to_pixels(at::full({3, 1, 1}, 99.0), cifar).pixels,
             (std::vector<std::uint8_t>{255, 255, 255}));
-  EXPECT_EQ(to_pixels(at::full({3, 1, 1}, -99.0), preset("cifar10")).pixels,
+  EXPECT_EQ(to_pixels(at::full({3, 1, 1}, -99.0), cifar).pixels,
             (std::vector<std::uint8_t>{0, 0, 0}));
 }
 

@@ -121,7 +121,10 @@ Result measure(const std::string& model_file, const std::string& data, const std
   Observer silent;
   return evaluate(
       [&](const at::Tensor& x) { return models::execute(model.graph, model.parameters, x); },
-      *open_data(test::shared_path(data).string(), preset(name)), {}, silent);
+      *open_data(
+          test::shared_path(data).string(),
+          resolve({.preset = name}, {model.graph.input_shape[1], model.graph.input_shape[2]})),
+      {}, silent);
 }
 
 // Accuracies of the models' own README, measured there with another framework.

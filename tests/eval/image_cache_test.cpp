@@ -52,7 +52,7 @@ class ImageCache : public testing::Test {
   }
 
   Batch decode() const {
-    const auto source = open_data(options_.eval_data, preset(options_.preset));
+    const auto source = open_data(options_.eval_data, resolve(options_, {}));
     return source->load(0, images_to_use(*source, options_));
   }
 

@@ -31,16 +31,18 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   ZSQ_SKIP_WITHOUT(test::shared_path(c.test));
   const at::NoGradGuard no_grad;
   const models::Model teacher = models::load(test::shared_path(c.model));
-  const eval::Preset& preset = eval::preset(c.preset);
-  const auto calibration = eval::open_data(test::shared_path(c.calibration).string(), preset);
-  const auto source = eval::open_data(test::shared_path(c.test).string(), preset);
+  const auto& shape = teacher.graph.input_shape;
+  const auto preprocessing = eval::resolve({.preset = c.preset}, {shape[1], shape[2]});
+  const auto calibration =
+      eval::open_data(test::shared_path(c.calibration).string(), preprocessing);
+  const auto source = eval::open_data(test::shared_path(c.test).string(), preprocessing);
 
   QuantOptions options;
   options.weights.num_bits = c.bits;
   options.activations.num_bits = c.bits;
   options.activations.range = ActivationRange::min_max;
   options.activations.calibration_images = c.images;
-  std::tie(options.image_lo, options.image_hi) = preset.value_range();
+  std::tie(options.image_lo, options.image_hi) = preprocessing.value_limits();
   quant::Student student = quant::insert_quantizers(teacher, options);
   quant::calibrate(student, [&] { return calibration->load(100, c.images).images; });
 

@@ -183,6 +183,48 @@ TEST(Recipe, DurationsAndListsReadInEveryForm) {
             expected);
 }
 
+TEST(Recipe, PreprocessingReadsInEveryForm) {
+  const auto data = [](const std::string& override) {
+    return load_recipe("deploy", {override}).data;
+  };
+  EXPECT_EQ(data("data.size=240").size, (ImageSize{240, 240}));
+  for (const char* text : {"240x320", "240,320", "[240, 320]"})
+    EXPECT_EQ(data("data.size=" + std::string(text)).size, (ImageSize{240, 320})) << text;
+  const std::vector<double> mean{0.485, 0.456, 0.406};
+  EXPECT_EQ(data("data.mean=[0.485, 0.456, 0.406]").mean, mean);
+  EXPECT_EQ(data("data.mean=0.485,0.456,0.406").mean, mean);
+  EXPECT_EQ(data("data.mean=127").mean, std::vector<double>{127});
+  EXPECT_EQ(data("data.antialias=false").antialias, false);
+  EXPECT_EQ(data("data.antialias=auto").antialias, std::nullopt);
+  EXPECT_EQ(data("data.interpolation=lanczos").interpolation, Interpolation::lanczos);
+  EXPECT_HAS(message_of([&] { data("data.size=240x"); }), "data.size");
+  EXPECT_HAS(message_of([&] { data("data.size=1x2x3"); }), "240x320");
+  EXPECT_HAS(message_of([&] { data("data.size=0"); }), "1..8192");
+  EXPECT_HAS(message_of([&] { data("data.std=0.2,0,0.2"); }), "data.std");
+  EXPECT_HAS(message_of([&] { data("data.interpolation=cubic"); }), "bicubic");
+  EXPECT_HAS(message_of([&] { data("data.crop_fraction=87.5"); }), "0.01..1");
+}
+
+// A preset is a set of keys, so it replaces those before it; of resize and crop_fraction the last
+// one counts.
+TEST_F(RecipeTest, PreprocessingKeysApplyInOrder) {
+  const std::string parent =
+      write("parent.yaml", "data:\n  mean: [1, 2, 3]\n  preset: torchvision\n");
+  Recipe recipe = load_recipe(parent);
+  EXPECT_EQ(recipe.data.preset, "torchvision");
+  EXPECT_EQ(recipe.data.mean, (std::vector<double>{1, 2, 3}));  // whatever the order of the lines
+  apply_override(recipe, "data.resize=300");
+  apply_override(recipe, "data.crop_fraction=0.5");
+  EXPECT_EQ(recipe.data.resize, std::nullopt);
+  apply_override(recipe, "data.resize=auto");
+  EXPECT_EQ(recipe.data.crop_fraction, 0.5);
+  const std::string file = write("resolved.yaml", to_yaml(recipe));
+  EXPECT_EQ(to_yaml(load_recipe(file)), to_yaml(recipe));
+  apply_override(recipe, "data.preset=cifar10");
+  EXPECT_EQ(recipe.data.mean, std::nullopt);
+  EXPECT_EQ(recipe.data.crop_fraction, std::nullopt);
+}
+
 TEST(Recipe, BudgetsReadInEveryForm) {
   const auto size = [](const std::string& text) {
     return load_recipe("deploy", {"mixed.target_size=" + text}).mixed.target_size;

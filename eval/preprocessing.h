@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preprocessing with every key known, and its record in files. No torch, no OpenCV.
+#pragma once
+#include <array>
+#include <string>
+#include <utility>
+
+#include "eval/preprocessing_options.h"
+
+namespace zsq::eval {
+
+struct Preprocessing {
+  std::string name;  // of the preset or file that it began with; empty: none
+  ImageSize size;
+  CropOrder crop_order = CropOrder::resize_then_crop;
+  std::int64_t resize = 0;   // 0: told by crop_fraction
+  double crop_fraction = 1;  // where resize is 0
+  Interpolation interpolation = Interpolation::bilinear;
+  bool antialias = true;
+  Resizer resizer = Resizer::pillow;
+  std::array<double, 2> value_range{0, 1};
+  std::array<double, 3> mean{0, 0, 0}, std{1, 1, 1};  // of the network's channels, in their order
+  ChannelOrder channel_order = ChannelOrder::rgb;
+
+  // What the network's channel c receives for a pixel of 0 to 255, the lowest and highest of it
+  // over all channels, and the share (pixel / 255) that a value stands for.
+  double value(double pixel, std::size_t c) const;
+  std::pair<double, double> value_limits() const;
+  double share(double value, std::size_t c) const;
+};
+
+// A preset, or any key.
+bool is_given(const PreprocessingOptions& options);
+
+// The keys of `given` over those of its preset, the rest as their help says; `own` is the model's
+// input size. Where every key is given, a preset that is a file is not opened. Error(usage) says
+// what to give where nothing is or mean and std are unknown, and which keys contradict each other;
+// errors of preset().
+Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own);
+
+// The keys of `over` in place of those of `base`.
+PreprocessingOptions overlay(PreprocessingOptions base, const PreprocessingOptions& over);
+
+// Every key given.
+PreprocessingOptions to_options(const Preprocessing& preprocessing);
+
+// A JSON object with a member per key that is given, named as the key without "data."; one line.
+// from_json: Error(bad_input) names `where`, the key, what was found and what was expected.
+std::string to_json(const PreprocessingOptions& options);
+PreprocessingOptions from_json(const std::string& text, const std::string& where);
+
+}  // namespace zsq::eval
