@@ -118,13 +118,20 @@ class Converter {
     const std::string& name = graph_[id].name;
     codes_[id] =
         clamped(builder_.node("QuantizeLinear", {x, scale, zero}, name + ".codes"), id, bounds);
+    // Sums that read the codes alone: onnxruntime would compute a value that nothing uses.
+    const auto& users = plan_.consumers[id];
+    if (!users.empty() &&
+        std::all_of(users.begin(), users.end(), [&](NodeId user) { return plan_.saturates[user]; }))
+      return codes_[id];
     return builder_.node("DequantizeLinear", {codes_[id], scale, zero}, name);
   }
 
   // A constant as one operand of a sum that is to run on codes.
   std::string addend(const std::string& name, std::uint8_t code, float scale) {
-    return builder_.node("DequantizeLinear",
-                         {bound(code), builder_.scalar(name + ".scale", scale), bound(0)}, name);
+    return builder_.node(
+        "DequantizeLinear",
+        {builder_.scalar(name + ".codes", code), builder_.scalar(name + ".scale", scale), bound(0)},
+        name);
   }
 
   // From one grid to another there is no operator on codes; a sum with 0 is three times as fast as

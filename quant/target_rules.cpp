@@ -12,7 +12,7 @@ TargetRules onnxruntime_rules() {
   TargetRules rules;
   rules.name = "onnxruntime";
   rules.weights.with_zero_points = Execution::integer;
-  rules.weights.cost_of_zero_points = "slower than in float";
+  rules.weights.cost_of_zero_points = "EfficientNet-Lite0 takes 20 times as long with them";
   constexpr auto integer = Execution::integer, carries = Execution::carries;
   rules.operators = {
       {"Conv2d", integer, true},        {"Linear", integer, false},   {"Add", integer, true},

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 
 LAYERS = ("Conv", "Gemm")
 IN_FLOAT = ("Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "Add", "Mul", "HardSwish",
-            "HardSigmoid", "Sigmoid", "GlobalAveragePool", "AveragePool", "Concat")
+            "HardSigmoid", "Sigmoid", "DequantizeLinear", "GlobalAveragePool", "AveragePool", "Concat")
 
 
 def weight_faults(model):

@@ -153,6 +153,10 @@ models::Model layer_zoo(std::uint64_t seed) {
   x = net.op("stem_swish", models::HardSwish{}, {x});
   x = block("depthwise", x, {8, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .groups = 8});
   x = net.op("depthwise_relu6", models::Clip{0, 6}, {x});
+  NodeId gate = net.op("squeeze", models::GlobalAvgPool{}, {x});
+  gate = net.relu("reduce_relu", net.conv("reduce", gate, {4, 8, 1, 1}, {}, true));
+  gate = net.op("gate", models::HardSigmoid{}, {net.conv("excite", gate, {8, 4, 1, 1}, {}, true)});
+  x = net.op("gated", models::Mul{}, {x, gate});
   x = block("pointwise", x, {16, 8, 1, 1}, {});
   const NodeId y = block("grouped", x, {16, 4, 3, 3}, {.pads = {1, 1, 1, 1}, .groups = 4});
   x = net.relu("grouped_relu", net.op("add", models::Add{}, {x, y}));

@@ -17,7 +17,8 @@ models::Model residual_network(std::uint64_t seed = 1);
 models::Model operator_zoo(std::uint64_t seed = 2);
 
 // Layers of every shape on 3 x 16 x 16 images, 5 classes: strided, depthwise (also strided), 1x1,
-// grouped and dilated convolutions, and a linear layer; ReLU, ReLU6 and HardSwish between them.
+// grouped and dilated convolutions, and a linear layer; ReLU, ReLU6, HardSwish and a gate of
+// squeeze and excitation between them.
 models::Model layer_zoo(std::uint64_t seed = 3);
 
 // Quantized and calibrated on random images.
