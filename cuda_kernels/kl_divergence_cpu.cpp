@@ -4,8 +4,9 @@
 // d_c = (student_c - teacher_c - D) / tau, and averages E[] over e_c / Z,
 //   KL = E[e^d - 1 - d] + log(1 + G) - G,   s_c - p_c = e_c (e^d_c - 1 - G) / (Z (1 + G)),
 //   G = E[e^d - 1].
-// With D the average of student - teacher, G is as small as the result, and no term is negative in
-// the first sum: float's relative precision is the result's.
+// With D the average of student - teacher, G is as small as the result while that is small, and no
+// term is negative in the first sum: float's relative precision is the result's. A large G is far
+// above the result, which is about log(1 + G): there what is subtracted would leave nothing of it.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -138,6 +139,8 @@ ZSQ_VECTORIZED void subtract(const float* __restrict weight, const float* __rest
     difference[c] = (changes[c] - weight[c] * growth) * factor;
 }
 
+constexpr double kMostGrowth = 1;  // G, up to where float loses no more than half a digit
+
 // One row in float; not where student and teacher are too far apart. `scratch` has 2 `classes`.
 bool near_row(const float* student, const float* teacher, std::int64_t classes, double inverse_tau,
               float* scratch, double* row_sum, float* difference) {
@@ -148,6 +151,7 @@ bool near_row(const float* student, const float* teacher, std::int64_t classes, 
                               static_cast<float>(w.gap / w.total), inverse);
   if (!sums.near) return false;
   const double growth = sums.change / w.total;
+  if (!(growth <= kMostGrowth)) return false;
   *row_sum = sums.curve / w.total + (std::log1p(growth) - growth);
   if (difference)
     subtract(weight, changes, difference, classes, static_cast<float>(growth),

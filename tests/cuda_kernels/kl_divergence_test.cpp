@@ -41,6 +41,26 @@ TEST(KlDivergence, MatchesTruth) {
   }
 }
 
+// One logit of the student runs away from the teacher's; a row at a time, so that none hides
+// another.
+TEST(KlDivergence, MatchesTruthHoweverFarALogitIs) {
+  for (const double tau : {1.0, 4.0, 20.0}) {
+    for (const std::int64_t classes : {2, 10, 100, 1000}) {
+      const at::Tensor teacher = random({1, classes}, 3);
+      for (const std::int64_t moved : {std::int64_t{0}, classes - 1}) {
+        for (double gap = -60; gap <= 60; gap += 1.5) {
+          at::Tensor student = teacher.clone();
+          student[0][moved] += gap * tau;
+          const double expected = truth(student, teacher, tau, 1).item<double>();
+          EXPECT_NEAR(kl_divergence(student, teacher, tau, 1).item<float>(), expected,
+                      3e-6 * expected)
+              << classes << " classes, tau " << tau << ", logit " << moved << " moved by " << gap;
+        }
+      }
+    }
+  }
+}
+
 TEST(KlDivergence, GradientByFiniteDifferences) {
   const at::Tensor student = leaf(random({3, 5}, 2)), teacher = random({3, 5}, 2);
   const at::Tensor dx = gradient(kl_divergence(student, teacher, 2, 3), student, at::ones({}));
