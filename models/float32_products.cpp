@@ -16,12 +16,16 @@ void set(at::Float32Precision convolutions, at::Float32Precision matrices) {
 
 }  // namespace
 
-Float32Products::Float32Products(Precision precision)
-    : convolutions_(at::globalContext().float32Precision(kGpu, kConvolutions)),
-      matrices_(at::globalContext().float32Precision(kGpu, kMatrices)) {
+void set_float32_products(Precision precision) {
   const auto wanted =
       precision == Precision::tf32 ? at::Float32Precision::TF32 : at::Float32Precision::IEEE;
   set(wanted, wanted);
+}
+
+Float32Products::Float32Products(Precision precision)
+    : convolutions_(at::globalContext().float32Precision(kGpu, kConvolutions)),
+      matrices_(at::globalContext().float32Precision(kGpu, kMatrices)) {
+  set_float32_products(precision);
 }
 
 Float32Products::~Float32Products() { set(convolutions_, matrices_); }

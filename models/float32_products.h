@@ -8,9 +8,11 @@ enum class Float32Precision;
 
 namespace zsq::models {
 
-// How this process multiplies f32 on GPUs while one of these lives: products of 10-bit mantissas
-// for Precision::tf32, IEEE for the others (libtorch's own default is a mixture: tf32 in
-// convolutions). Then as it was before. Not for two threads at once.
+// How this process multiplies f32 on GPUs from now on: products of 10-bit mantissas for
+// Precision::tf32, IEEE for the others (libtorch's own default is a mixture: tf32 in convolutions).
+void set_float32_products(Precision precision);
+
+// The same while one of these lives, and then as it was before. Not for two threads at once.
 class Float32Products {
  public:
   explicit Float32Products(Precision precision);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "cuda_kernels/device.h"
 #include "models/execute.h"
+#include "models/float32_products.h"
 #include "models/load.h"
 #include "quant/qdq_chain.h"
 
@@ -21,6 +22,8 @@ Device start_process(const ProcessOptions& options, Observer& observer) {
   const bool cuda = options.device == Device::cuda ||
                     (options.device == Device::automatic && cuda_kernels::cuda_available());
   if (cuda) cuda_kernels::load_cuda();
+  // What an iteration computes in another precision says so itself (train/step.h).
+  models::set_float32_products(Precision::fp32);
   if (options.device == Device::automatic)
     observer.on_message(LogLevel::info, cuda ? "device: the GPU"
                                              : "device: the CPU, " +
