@@ -48,6 +48,9 @@ struct BnActPass {
   // cpu(tensors, channels) or cuda(tensors, channels, scratch); nothing where x is empty.
   template <class Cpu, class Cuda>
   void run(const Cpu& cpu, const Cuda& cuda) const {
+    if (dx.defined() && residual.defined() != dresidual.defined())
+      fail(op, "dresidual", dresidual.defined() ? "there" : "missing",
+           "to be there exactly where the residual is");
     if (x.numel() == 0) return;
     with_element_type(x, [&]<class T>(T) {
       if (!x.is_cuda()) return cpu(tensors<T>(), channels());

@@ -106,7 +106,10 @@ template <class T>
 void bn_act_sums_cpu(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct act, double* sums) {
   const auto loaded = act.loaded();
   for_each_lane<2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
-    backward_rows<false, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded);
+    t.residual
+        ? backward_rows<true, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded)
+        : backward_rows<false, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows,
+                                             loaded);
   });
 }
 

@@ -33,7 +33,7 @@ __global__ void through_moments_kernel(BnActTensors<T> t, BnActChannels c, Act a
     const std::int64_t at = channel(i);
     const float du = loaded.gradient(input(t, c, i, at), load(t.dy[i]));
     store(t.dx[i], du * c.gain[at] + c.a[at] + c.b[at] * (load(t.x[i]) - c.mean[at]));
-    if (t.dresidual) store(t.dresidual[i], du);
+    if (t.residual) store(t.dresidual[i], du);
   }
 }
 
@@ -51,7 +51,7 @@ struct ForwardMoments {
   }
 };
 
-template <bool kSlopes, class T, class Act>
+template <bool kWrites, bool kSlopes, class T, class Act>
 struct Backward {
   BnActTensors<T> t;
   BnActChannels c;
@@ -60,8 +60,10 @@ struct Backward {
     const auto loaded = act.loaded();
     const float u = input(t, c, i, channel);
     const float dy = load(t.dy[i]), du = loaded.gradient(u, dy);
-    if (t.dx) store(t.dx[i], du * c.gain[channel]);
-    if (t.dresidual) store(t.dresidual[i], du);
+    if constexpr (kWrites) {
+      store(t.dx[i], du * c.gain[channel]);
+      if (t.residual) store(t.dresidual[i], du);
+    }
     sums[0] += du;
     sums[1] += du * (load(t.x[i]) - c.mean[channel]);
     if constexpr (kSlopes) sums[2] += dy * loaded.scale_slope_at(u);
@@ -91,10 +93,10 @@ void bn_act_backward_cuda(const BnActTensors<T>& t, const BnActChannels& c, Clip
   constexpr const char* op = "bn_act backward";
   if (slopes) {
     launch_channel_sums<3>(op, t.layout, sums, scratch.partial,
-                           Backward<true, T, ClipQuant>{t, c, act}, scratch.stream);
+                           Backward<true, true, T, ClipQuant>{t, c, act}, scratch.stream);
   } else {
     launch_channel_sums<2>(op, t.layout, sums, scratch.partial,
-                           Backward<false, T, ClipQuant>{t, c, act}, scratch.stream);
+                           Backward<true, false, T, ClipQuant>{t, c, act}, scratch.stream);
   }
 }
 
@@ -102,7 +104,7 @@ template <class T>
 void bn_act_sums_cuda(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct act, double* sums,
                       BnActScratch scratch) {
   launch_channel_sums<2>("bn_act sums", t.layout, sums, scratch.partial,
-                         Backward<false, T, LeakyAct>{t, c, act}, scratch.stream);
+                         Backward<false, false, T, LeakyAct>{t, c, act}, scratch.stream);
 }
 
 template <class T, class Act>

@@ -59,7 +59,8 @@ struct LeakyAct {
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const { return u > 0 ? dy : dy * slope; }
 };
 
-// Tensors in one memory order; residual and dresidual may be null.
+// Tensors in one memory order, null where a pass does not use them. The residual may be null; where
+// it is not, a pass that writes dx writes dresidual too.
 template <class T>
 struct BnActTensors {
   ChannelLayout layout;
@@ -95,7 +96,7 @@ void bn_act_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, ClipA
                          double* sums, BnActScratch scratch);
 
 // Per channel the sums over du and du (x - mean), and with `slopes` over dy act.scale_slope_at(u):
-// sums [2 or 3, C]. With dx: dx = du gain, dresidual = du.
+// sums [2 or 3, C]. bn_act_backward also writes dx = du gain, dresidual = du.
 template <class T>
 void bn_act_backward_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipQuant act,
                          bool slopes, double* sums);

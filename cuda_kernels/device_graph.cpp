@@ -60,7 +60,9 @@ class GraphMemory {
 class CudaGraph : public DeviceGraph {
  public:
   explicit CudaGraph(c10::Device device)
-      : impl_(device.type()), device_(device), stream_(impl_.getStreamFromGlobalPool(device)) {}
+      : impl_(device.type()),
+        device_(device.has_index() ? device : impl_.getDevice()),
+        stream_(impl_.getStreamFromGlobalPool(device_)) {}
   ~CudaGraph() override {
     const c10::DeviceGuard guard(device_);
     forget();

@@ -29,7 +29,7 @@ class DeviceGraph {
   virtual void replay() = 0;
 };
 
-// For a CUDA device; load_cuda() has run.
+// For a CUDA device, without an index the current one; load_cuda() has run.
 std::unique_ptr<DeviceGraph> make_device_graph(c10::Device device);
 
 }  // namespace zsq::cuda_kernels

@@ -17,7 +17,7 @@ at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridT
   const bool per_channel = grid.scale.numel() > 1;
   const ScaleGradientView view{per_channel ? grid.layout : ChannelLayout{x.numel(), 1, 1},
                                grid.scale.const_data_ptr<float>(),
-                               grid.zero_point.const_data_ptr<float>(), per_channel, range};
+                               grid.zero_point.const_data_ptr<float>(), range};
   const std::int64_t channels = view.layout.channels;
   const at::Tensor sums = at::empty({channels}, x.options().dtype(at::kDouble));
   double* out = sums.mutable_data_ptr<double>();
@@ -34,7 +34,7 @@ at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridT
       scale_gradient_cpu(in, dy_data, dx_data, out, view);
     }
   });
-  return (view.per_channel ? sums : sums.sum()).to(at::kFloat).reshape(grid.scale.sizes());
+  return (per_channel ? sums : sums.sum()).to(at::kFloat).reshape(grid.scale.sizes());
 }
 
 }  // namespace zsq::cuda_kernels

@@ -11,11 +11,10 @@ struct Slopes {
   T* dx;
   ScaleGradientView view;
   __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
-    const std::int64_t g = view.per_channel ? c : 0;
     const float v = load(x[i]), above = load(dy[i]);
-    sums[0] += above * scale_slope(v, view.scale[g], view.zero_point[g], view.range);
+    sums[0] += above * scale_slope(v, view.scale[c], view.zero_point[c], view.range);
     if (dx)
-      store(dx[i], inside_range(v, view.scale[g], view.zero_point[g], view.range) ? above : 0.0f);
+      store(dx[i], inside_range(v, view.scale[c], view.zero_point[c], view.range) ? above : 0.0f);
   }
 };
 

@@ -7,11 +7,10 @@
 
 namespace zsq::cuda_kernels {
 
-// scale and zero_point hold one value, or C of them.
+// scale and zero_point hold a value for each channel of the layout; one grid is one channel.
 struct ScaleGradientView {
   ChannelLayout layout;
   const float *scale, *zero_point;
-  bool per_channel;
   CodeRange range;
 };
 

@@ -62,5 +62,13 @@ TEST_F(Graph, WaitingForTheDeviceCannotBeRecorded) {
   EXPECT_EQ(sum(), 5);
 }
 
+TEST_F(Graph, ADeviceWithoutIndexIsTheCurrentOne) {
+  const auto graph = make_device_graph(at::kCUDA);
+  graph->warm_up(body_);
+  graph->record(body_);
+  graph->replay();
+  EXPECT_EQ(sum(), 5);
+}
+
 }  // namespace
 }  // namespace zsq::cuda_kernels

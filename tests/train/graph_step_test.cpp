@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/graph_step.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
@@ -122,10 +123,22 @@ std::pair<at::Tensor, int> run_on_gpu(bool graphs, Inundation inundation) {
   return {tiny.student.parameters.at("conv2.w").cpu(), refusals};
 }
 
+// Sums in another order from run to run would show: a weight that crosses a threshold or not is a
+// step of its grid.
+struct Deterministic {
+  Deterministic() { set(true); }
+  ~Deterministic() { set(false); }
+  static void set(bool on) {
+    at::globalContext().setDeterministicCuDNN(on);
+    at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/true);
+  }
+};
+
 TEST(GraphStep, OnAGpuReplaysGiveWhatStepsGive) {
   std::string why;
   if (!cuda_kernels::cuda_available(&why)) GTEST_SKIP() << why;
   cuda_kernels::load_cuda();
+  const Deterministic scope;
   for (const auto how : {Inundation::exact, Inundation::off, Inundation::published}) {
     const auto [plain, nothing_to_say] = run_on_gpu(false, how);
     const auto [replayed, refusals] = run_on_gpu(true, how);
