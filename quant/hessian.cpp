@@ -29,60 +29,96 @@ class Walk {
         known_(layer_input_moments(job.student, teacher_)) {}
 
   void run() {
+    begin();
+    const auto& blocks = pair_.blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const bool done = i < job_.blocks_done;
+      for_each_layer(blocks[i], [&](std::size_t site, NodeId layer) {
+        if (done)
+          rounded_.insert(sites_[site].parameter);
+        else
+          round(blocks[i], site, layer);
+      });
+      if (!done && job_.on_block_done) job_.on_block_done(i + 1);
+      if (i + 1 < blocks.size()) hand_on(blocks[i]);
+    }
+  }
+
+  void visit(const std::function<void(std::size_t, const InputMoments&)>& visit) {
+    begin();
+    for (const Block& block : pair_.blocks()) {
+      for_each_layer(block, [&](std::size_t site, NodeId layer) {
+        stop_if_asked(site);
+        visit(site, input_moments(block, site, layer, /*alone=*/true));
+      });
+      hand_on(block, /*alone=*/true);
+    }
+  }
+
+ private:
+  void begin() {
     const auto images = pair_.affordable(job_.images.size(0), job_.memory, observer_);
     for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
       float_values_.push_back(batch);
       values_.push_back(batch);
     }
-    for (const Block& block : pair_.blocks()) {
-      for (std::size_t i = 0; i < sites_.size(); ++i) {
-        const NodeId layer = teacher_.graph.id_of(job_.student.graph[sites_[i].layer].name);
-        if (layer > block.entry && layer <= block.exit) round(block, i, layer);
-      }
-      const Graph part = pair_.teachers_part(block.entry, block.exit);
-      const Graph students =
-          fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
-      for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
-      for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
+  }
+
+  // f(index into sites_, node of the teacher)
+  template <class F>
+  void for_each_layer(const Block& block, const F& f) const {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const NodeId layer = teacher_.graph.id_of(job_.student.graph[sites_[i].layer].name);
+      if (layer > block.entry && layer <= block.exit) f(i, layer);
     }
   }
 
- private:
+  // `alone`: nothing before it is quantized.
+  void hand_on(const Block& block, bool alone = false) {
+    const Graph part = pair_.teachers_part(block.entry, block.exit);
+    for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
+    if (alone) return;
+    const Graph students =
+        fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
+    for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
+  }
+
   // One value a channel; of a tensor without a map each value is one.
   static at::Tensor channel_variance(const Moments& moments) {
     const auto& v = moments.variance;
     return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
   }
 
-  InputMoments input_moments(const Block& block, const WeightSite& site, NodeId layer) const {
+  InputMoments input_moments(const Block& block, std::size_t index, NodeId layer,
+                             bool alone = false) const {
+    const WeightSite& site = sites_[index];
     const auto& node = job_.student.graph[site.layer];
     const Graph before = pair_.teachers_part(block.entry, teacher_.graph[layer].inputs[0]);
     const Graph students = pair_.students_part(block.entry, node.inputs[0]);
     InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
                         job_.student.options.hessian.positions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      sum.add(run_part(before, teacher_.parameters, float_values_[i]),
-              run_part(students, job_.student.parameters, values_[i]));
-    return sum.moments();
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto x = run_part(before, teacher_.parameters, float_values_[i]);
+      sum.add(x, alone ? x : run_part(students, job_.student.parameters, values_[i]));
+    }
+    return with_variance(sum.moments(), channel_variance(known_[index]));
+  }
+
+  void stop_if_asked(std::size_t index) const {
+    if (observer_.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped while weights were rounded, at layer " +
+                                          std::to_string(index + 1) + " of " +
+                                          std::to_string(sites_.size()));
   }
 
   void round(const Block& block, std::size_t index, NodeId layer) {
-    if (observer_.stop_requested())
-      throw Error(ErrorCode::stopped, "stopped while weights were rounded; nothing is kept");
+    stop_if_asked(index);
     const WeightSite& site = sites_[index];
-    auto& parameters = job_.student.parameters;
-    if (rounded_.insert(site.parameter).second) {  // layers may share their weights
-      const auto moments =
-          with_variance(input_moments(block, site, layer), channel_variance(known_[index]));
-      const auto grid = site.op->grid(parameters.at(site.parameter), parameters);
-      const auto rounded =
-          round_layer_by_hessian(teacher_.parameters.at(site.parameter), moments, grid,
-                                 site.op->spec(), job_.student.options.hessian);
-      parameters.set(site.parameter, rounded.latent);
-      parameters.set(site.op->scale_name(), rounded.scale);
-    }
-    correct_bias(job_.student, teacher_, site, known_[index].mean);
+    if (rounded_.insert(site.parameter).second)
+      round_site_by_hessian(job_.student, teacher_, site, input_moments(block, index, layer));
+    if (job_.student.options.bias_correction == BiasCorrection::bn_statistics)
+      correct_bias(job_.student, teacher_, site, known_[index].mean);
     observer_.on_progress({"rounding",
                            static_cast<std::int64_t>(index) + 1,
                            std::ssize(sites_),
@@ -106,6 +142,23 @@ class Walk {
 void round_weights_by_hessian(const HessianJob& job, Observer& observer) {
   const at::NoGradGuard no_grad;
   Walk(job, observer).run();
+}
+
+void visit_input_moments(const HessianJob& job, Observer& observer,
+                         const std::function<void(std::size_t, const InputMoments&)>& visit) {
+  const at::NoGradGuard no_grad;
+  Walk(job, observer).visit(visit);
+}
+
+void round_site_by_hessian(Student& student, const models::Model& teacher, const WeightSite& site,
+                           const InputMoments& moments) {
+  auto& parameters = student.parameters;
+  const auto rounded =
+      round_layer_by_hessian(teacher.parameters.at(site.parameter), moments,
+                             site.op->grid(parameters.at(site.parameter), parameters),
+                             site.op->spec(), student.options.hessian);
+  parameters.set(site.parameter, rounded.latent);
+  parameters.set(site.op->scale_name(), rounded.scale);
 }
 
 }  // namespace zsq::quant

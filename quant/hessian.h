@@ -4,7 +4,10 @@
 // Made images look like no photographs: they serve for how the values that a layer reads go
 // together, while the means and variances of these are what BatchNorm statistics tell.
 #pragma once
+#include <functional>
+
 #include "core/observer.h"
+#include "quant/input_moments.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -17,10 +20,25 @@ struct HessianJob {
   std::int64_t memory =
       2048;  // MiB, for the values between blocks; fewer images where they need more
   std::uint64_t seed = 0;
+  // Blocks that an earlier run has rounded: the student has the parameters that it had when that
+  // run reported so many of them, and the result is the same as of an unbroken run.
+  std::size_t blocks_done = 0;
+  std::function<void(std::size_t blocks_done)> on_block_done = {};  // after each further block
 };
 
-// Changes latent weights, their scales, and by correct_bias() the biases or BatchNorm betas behind
-// the layers. Error(stopped) where the observer asks for it: some layers are done then, some not.
+// Changes latent weights, their scales, and where the student's options correct biases, by
+// correct_bias() the biases or BatchNorm betas behind the layers. A weight that layers share is
+// rounded for the first of them. Error(stopped) where the observer asks for it: a block may be
+// rounded in part then.
 void round_weights_by_hessian(const HessianJob& job, Observer& observer);
+
+// What each layer reads, as round_weights_by_hessian() would have it were that layer the only one
+// that is quantized: visit(index into weight_sites(job.student), moments). The student stays.
+void visit_input_moments(const HessianJob& job, Observer& observer,
+                         const std::function<void(std::size_t, const InputMoments&)>& visit);
+
+// One layer's latent weight and scale, from its weight in the teacher.
+void round_site_by_hessian(Student& student, const models::Model& teacher, const WeightSite& site,
+                           const InputMoments& moments);
 
 }  // namespace zsq::quant

@@ -85,17 +85,27 @@ class Inserter {
                         student_.graph[latent].name + "'; only stored weights can be quantized");
       layer.inputs.pop_back();
     }
+    layer.inputs.push_back(
+        student_.graph.add({layer.name + ".weight_quantizer",
+                            models::Custom{weight_quantizer(layer, latent, bits)},
+                            {latent}}));
+  }
+
+  // Layers that share a weight share its quantizer.
+  std::shared_ptr<const WeightQuantizer> weight_quantizer(const Node& layer, NodeId latent,
+                                                          std::int64_t bits) {
+    const std::string& name = student_.graph[latent].params.at("value");
+    auto& quantizer = weight_quantizers_[{name, bits}];
+    if (quantizer) return quantizer;
     const auto& o = student_.options;
     auto op = std::make_shared<WeightQuantizer>(
         layer.name + ".weight_quantizer", weight_spec(bits, symmetric_weights(o, bits), o.mode),
         o.weights.per_channel, o.weights.range_every_step);
-    const auto& weight = student_.parameters.at(student_.graph[latent].params.at("value"));
     const auto rule = op->range_every_step() ? WeightRange::min_max : o.weights.range;
-    auto grid = weight_grid(weight, op->spec(), op->per_channel(), rule);
+    auto grid = weight_grid(student_.parameters.at(name), op->spec(), op->per_channel(), rule);
     student_.parameters.set(op->scale_name(), std::move(grid.scale));
     student_.parameters.set(op->zero_point_name(), std::move(grid.zero_point));
-    layer.inputs.push_back(student_.graph.add(
-        {layer.name + ".weight_quantizer", models::Custom{std::move(op)}, {latent}}));
+    return quantizer = std::move(op);
   }
 
   void quantize_output(NodeId id, NodeId tensor) {
@@ -134,6 +144,8 @@ class Inserter {
   Placement placement_;
   Student student_;
   std::vector<std::map<std::int64_t, NodeId>> views_;  // bits -> node of the student; 0: the widest
+  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const WeightQuantizer>>
+      weight_quantizers_;                                           // by parameter and bits
   std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one behind a node
 };
 

@@ -5,7 +5,8 @@
 // A quantizer's scale and zero point are parameters scale_name() and zero_point_name() (f32, [] per
 // tensor or [C] per channel) of the student's store. Behind an operator that hands values on
 // unchanged (MaxPool, Flatten, ...) a runtime wants the same grid again: that quantizer shares the
-// names of the one before it and changes nothing. ONNX semantics:
+// names of the one before it and changes nothing. Layers that share a weight, at the same bits,
+// share its quantizer. ONNX semantics:
 //   q = clamp(round_half_even(x / scale) + zero_point, qmin, qmax),   x^ = (q - zero_point) * scale
 #pragma once
 #include "cuda_kernels/fake_quant.h"

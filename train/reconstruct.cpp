@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "core/seed.h"
@@ -34,11 +35,17 @@ class Reconstruction {
     BlockValues values;
     values.float_input = values.student_input = job_.images.narrow(0, 0, report_.images);
     const auto costs = job_.time_budget > 0 ? seconds_of_blocks() : std::vector<double>();
+    report_.blocks = job_.done;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (i < job_.done.size()) {
+        hand_on(i, values);
+        continue;
+      }
       const double left = costs.empty() ? 0 : std::accumulate(costs.begin() + i, costs.end(), 0.0);
       const double time =
           costs.empty() ? 0 : std::max(0.0, job_.time_budget - begin_.seconds()) * costs[i] / left;
       take(i, values, time);
+      if (job_.on_block_done) job_.on_block_done(report_.blocks);
     }
     report_.seconds = begin_.seconds();
     return report_;
@@ -84,6 +91,17 @@ class Reconstruction {
     return outputs;
   }
 
+  // Through a block that is done.
+  void hand_on(std::size_t index, BlockValues& values) {
+    const Graph part = students_part(blocks_[index]);
+    auto output =
+        run_all(quant::fuse_activations(part), job_.student.parameters, values.student_input);
+    values = {std::move(output),
+              run_all(teachers_part(blocks_[index]), teacher_.parameters, values.float_input),
+              {}};
+    settle(part);
+  }
+
   void take(std::size_t index, BlockValues& values, double time) {
     const Stopwatch begin;
     const Block& block = blocks_[index];
@@ -106,6 +124,7 @@ class Reconstruction {
       }
     }
     report_.blocks.push_back(std::move(report));
+    settle(part);
     values = {std::move(output), std::move(values.float_output), {}};
   }
 
@@ -113,8 +132,9 @@ class Reconstruction {
   std::int64_t learn(std::size_t index, const Graph& part, const BlockValues& values, double scale,
                      double time) {
     const auto& options = job_.options;
-    BlockReconstruction block(job_.student, part, options, batch_,
+    BlockReconstruction block(job_.student, part, settled_, options, batch_,
                               stream_seed(job_.seed, "reconstruct", index), job_.precision);
+    if (!block.learns()) return 0;
     const BlockValues inputs{models::as_images(values.student_input),
                              models::as_images(values.float_input), values.float_output};
     const Stopwatch begin;
@@ -126,7 +146,7 @@ class Reconstruction {
       if (observer_.stop_requested())
         throw Error(ErrorCode::stopped, "stopped at block " + std::to_string(index + 1) + " of " +
                                             std::to_string(blocks_.size()) +
-                                            " of the reconstruction, of which nothing is kept");
+                                            " of the reconstruction");
       const double loss = block.step(inputs, share, std::min(advance, longest), scale);
       double now = static_cast<double>(done + 1) * one;
       if (job_.time_budget > 0) now = std::max(now, time > 0 ? begin.seconds() / time : 1);
@@ -149,22 +169,35 @@ class Reconstruction {
     return power > 0 ? mean_squared_error(output, target).item<double>() / power : 0;
   }
 
-  // The scales and biases of a part, and its latent weights in the middle of their cells.
-  static NamedTensors copy_of(const Graph& part, const models::ParameterStore& parameters) {
+  // What may change of a part: its scales and biases, and its latent weights in the middle of their
+  // cells.
+  NamedTensors copy_of(const Graph& part, const models::ParameterStore& parameters) const {
     NamedTensors copies;
-    const auto copy = [&](const std::string& name) {
-      copies.emplace_back(name, parameters.at(name).detach().clone());
-    };
     const quant::Student block{part, parameters, {}};
-    for (const auto& site : quant::weight_sites(block)) {
-      copies.emplace_back(site.parameter,
-                          site.op->forward({parameters.at(site.parameter).detach()}, parameters));
-      copy(site.op->scale_name());
-    }
-    for (const auto& [name, bias] : biases_of(part, parameters)) copy(name);
-    for (const auto id : quant::activation_sites(part))
-      copy(quant::activation_quantizer(part[id])->scale_name());
+    for (const auto& site : quant::weight_sites(block))
+      if (!settled_.contains(site.parameter))
+        copies.emplace_back(site.parameter,
+                            site.op->forward({parameters.at(site.parameter).detach()}, parameters));
+    for (const auto& name : scales_and_biases(part))
+      if (!settled_.contains(name)) copies.emplace_back(name, parameters.at(name).detach().clone());
     return copies;
+  }
+
+  std::vector<std::string> scales_and_biases(const Graph& part) const {
+    std::vector<std::string> names;
+    const quant::Student block{part, job_.student.parameters, {}};
+    for (const auto& site : quant::weight_sites(block)) names.push_back(site.op->scale_name());
+    for (const auto& [name, bias] : biases_of(part, block.parameters)) names.push_back(name);
+    for (const auto id : quant::activation_sites(part))
+      names.push_back(quant::activation_quantizer(part[id])->scale_name());
+    return names;
+  }
+
+  // From here on all that the part has stays.
+  void settle(const Graph& part) {
+    for (const auto& site : quant::weight_sites({part, job_.student.parameters, {}}))
+      settled_.insert(site.parameter);
+    for (auto& name : scales_and_biases(part)) settled_.insert(std::move(name));
   }
 
   const ReconstructJob& job_;
@@ -172,6 +205,7 @@ class Reconstruction {
   quant::PairedBlocks pair_;
   const models::Model& teacher_;  // of the pair
   const std::vector<Block>& blocks_;
+  std::set<std::string> settled_;  // parameters
   std::int64_t batch_ = 1;
   ReconstructReport report_;
   Stopwatch begin_;

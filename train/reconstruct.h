@@ -3,22 +3,16 @@
 // at the end of each block (BRECQ, Li et al. 2102.05426, with QDrop's dropping and Genie-M's
 // steps). Each block sees what the blocks before it, already quantized, hand on. Prints nothing.
 #pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "core/observer.h"
 #include "models/precision.h"
 #include "quant/student.h"
 #include "train/reconstruct_options.h"
 
 namespace zsq::train {
-
-struct ReconstructJob {
-  const models::Model& teacher;
-  quant::Student& student;  // calibrated; its weights have ranges that stay
-  at::Tensor images;        // f32 [N, C, H, W]
-  ReconstructOptions options;
-  std::uint64_t seed = 0;
-  double time_budget = 0;  // seconds; 0: none
-  Precision precision = Precision::fp32;
-};
 
 // Squared error of a block's output, by the squared output of the float network, over all images;
 // inputs as the quantized blocks before it give them.
@@ -27,6 +21,21 @@ struct BlockReport {
   double before = 0, after = 0;
   std::int64_t iterations = 0;
 };
+struct ReconstructJob {
+  const models::Model& teacher;
+  quant::Student& student;  // calibrated; its weights have ranges that stay
+  at::Tensor images;        // f32 [N, C, H, W]
+  ReconstructOptions options;
+  std::uint64_t seed = 0;
+  double time_budget = 0;  // seconds; 0: none
+  Precision precision = Precision::fp32;
+  // Blocks of an earlier run: the student has the parameters that it had when that run reported
+  // them, and the result is the same as of an unbroken run (but for a time budget).
+  std::vector<BlockReport> done = {};
+  // After each further block, with the reports of all that are done.
+  std::function<void(const std::vector<BlockReport>&)> on_block_done = {};
+};
+
 struct ReconstructReport {
   std::vector<BlockReport> blocks;
   std::int64_t images = 0;  // that were used
@@ -36,8 +45,8 @@ struct ReconstructReport {
 // The student is changed in place: its latent weights lie in the middle of the cells of their
 // codes; scales and, with bias_travel, biases have moved; all else stays. A block that ends with a
 // larger error than it had is put back. With a time budget a block's schedule runs by the clock
-// once that is faster. Error(stopped) where the observer asks for it: some blocks are done then,
-// and some are not.
+// once that is faster. A parameter that blocks share learns in the first of them. Error(stopped)
+// where the observer asks for it: a block may be learned in part then.
 ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer);
 
 }  // namespace zsq::train

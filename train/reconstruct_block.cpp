@@ -33,9 +33,11 @@ std::int64_t longest(const models::Graph& graph, const models::ParameterStore& p
 
 NamedTensors biases_of(const models::Graph& graph, const models::ParameterStore& parameters) {
   NamedTensors biases;
+  std::set<std::string> seen;
   for (const auto& node : graph.nodes)
     for (const auto& [role, name] : node.params)
-      if (role == "beta" || role == "bias") biases.emplace_back(name, parameters.at(name));
+      if ((role == "beta" || role == "bias") && seen.insert(name).second)
+        biases.emplace_back(name, parameters.at(name));
   return biases;
 }
 
@@ -44,6 +46,7 @@ at::Tensor mean_squared_error(const at::Tensor& value, const at::Tensor& target)
 }
 
 BlockReconstruction::BlockReconstruction(quant::Student& student, const models::Graph& part,
+                                         const std::set<std::string>& settled,
                                          const ReconstructOptions& options, std::int64_t batch,
                                          std::uint64_t seed, Precision precision)
     : student_(student),
@@ -57,18 +60,28 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
       draws_(at::detail::createCPUGenerator(stream_seed(seed, "draws", 0))) {
   const quant::Student block{part, student.parameters, student.options};
   NamedTensors logits;
+  std::map<std::string, std::pair<const quant::WeightQuantizer*, models::Custom>> seen;
   for (const auto& site : quant::weight_sites(block)) {
-    const auto soft = std::make_shared<quant::SoftRounding>(
-        *site.op, student.parameters.at(site.parameter), student.parameters);
-    graph_[site.quantizer].op = models::Custom{soft};
-    roundings_.emplace_back(site.parameter, soft);
-    logits.emplace_back(site.parameter, soft->logits());
+    if (settled.contains(site.parameter)) continue;
+    auto& [op, rounding] = seen[site.parameter];
+    if (!op) {
+      const auto soft = std::make_shared<quant::SoftRounding>(
+          *site.op, student.parameters.at(site.parameter), student.parameters);
+      roundings_.emplace_back(site.parameter, soft);
+      logits.emplace_back(site.parameter, soft->logits());
+      op = site.op;
+      rounding.op = soft;
+    }
+    if (op == site.op) graph_[site.quantizer].op = rounding;  // else at other bits: follows
   }
   adam_.emplace(logits, 0.9, 0.999);
-  biases_.emplace(options.bias_travel > 0 ? biases_of(part, student.parameters) : NamedTensors(),
-                  0.9, 0.999);
+  auto biases = options.bias_travel > 0 ? biases_of(part, student.parameters) : NamedTensors();
+  std::erase_if(biases, [&](const auto& bias) { return settled.contains(bias.first); });
+  auto scales = scales_that_learn(block, LearnScales::all);
+  std::erase_if(scales, [&](const std::string& name) { return settled.contains(name); });
+  biases_.emplace(biases, 0.9, 0.999);
   for (const auto& bias : biases_->parameters()) bias.requires_grad_(true);
-  scales_.emplace(student.parameters, scales_that_learn(block, LearnScales::all));
+  scales_.emplace(student.parameters, scales);
 }
 
 BlockReconstruction::~BlockReconstruction() {
@@ -84,7 +97,7 @@ at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, do
                          .contiguous(at::MemoryFormat::ChannelsLast);
   const auto output = models::execute(graph_, student_.parameters, input, nullptr, precision_);
   const auto error = mean_squared_error(output, pick(values.float_output)).div(error_scale);
-  if (share < options_.warmup) return error;
+  if (share < options_.warmup || roundings_.empty()) return error;
   const double late = (share - options_.warmup) / (1 - options_.warmup);
   const double sharpness =
       std::lerp(options_.sharpness_start, options_.sharpness_end, std::min(1.0, late));
@@ -115,7 +128,7 @@ double BlockReconstruction::step(const BlockValues& values, double share, double
   const auto gradients = torch::autograd::grad({loss_now}, variables);
   const auto of_scales = gradients.begin() + n, of_biases = of_scales + std::ssize(scales);
   const double cosine = (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2;
-  adam_->step({gradients.begin(), of_scales}, options_.rounding_travel * advance);
+  if (n > 0) adam_->step({gradients.begin(), of_scales}, options_.rounding_travel * advance);
   scales_->step({of_scales, of_biases}, options_.scale_travel * advance * cosine);
   if (!biases.empty())
     biases_->step({of_biases, gradients.end()}, options_.bias_travel * advance * cosine);

@@ -2,6 +2,7 @@
 // One block of a student learns to give what the float network gives there.
 #pragma once
 #include <functional>
+#include <set>
 
 #include "models/blocks.h"
 #include "models/precision.h"
@@ -27,13 +28,19 @@ struct BlockValues {
 // Adam.
 class BlockReconstruction {
  public:
-  // `part`: the block cut out of the student's graph. `batch`: images in a step.
+  // `part`: the block cut out of the student's graph. `settled`: parameters that stay as they are.
+  // `batch`: images in a step.
   BlockReconstruction(quant::Student& student, const models::Graph& part,
-                      const ReconstructOptions& options, std::int64_t batch, std::uint64_t seed,
-                      Precision precision);
+                      const std::set<std::string>& settled, const ReconstructOptions& options,
+                      std::int64_t batch, std::uint64_t seed, Precision precision);
   ~BlockReconstruction();
   BlockReconstruction(const BlockReconstruction&) = delete;
   BlockReconstruction& operator=(const BlockReconstruction&) = delete;
+
+  // Whether anything of it does.
+  bool learns() const {
+    return !roundings_.empty() || !scales_->scales().empty() || !biases_->parameters().empty();
+  }
 
   // One step, `share` of the run done and `advance` more with it, on images drawn from `values`.
   // `error_scale`: mean squared error that counts as 1. Gives the loss.
@@ -57,7 +64,7 @@ class BlockReconstruction {
   at::Generator draws_;
 };
 
-// BatchNorm beta and biases of a graph.
+// BatchNorm beta and biases of a graph, each once.
 NamedTensors biases_of(const models::Graph& graph, const models::ParameterStore& parameters);
 
 // Squared error summed over the values, divided by their number.

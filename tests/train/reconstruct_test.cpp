@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "models/load.h"
 #include "quant/fold_batch_norm.h"
+#include "quant/paired_blocks.h"
 #include "quant/ranges.h"
 #include "tests/quant/net.h"
 #include "tests/support/shared.h"
@@ -45,8 +46,11 @@ struct Prepared {
         images(noise(teacher, n, 3)) {
     quant::calibrate(student, [&] { return images; });
   }
+  ReconstructJob job(const ReconstructOptions& options) {
+    return {teacher, student, images, options, 5, time_budget};
+  }
   ReconstructReport run(const ReconstructOptions& options, Observer& observer) {
-    return reconstruct({teacher, student, images, options, 5, time_budget}, observer);
+    return reconstruct(job(options), observer);
   }
   ReconstructReport run(const ReconstructOptions& options) {
     Observer silent;
@@ -184,6 +188,88 @@ TEST(Reconstruct, StopsWhenAsked) {
   }
   EXPECT_EQ(watch.seen.back().step, 70);
   EXPECT_EQ(watch.seen.back().total, 240);
+}
+
+void expect_same_blocks(const std::vector<BlockReport>& a, const std::vector<BlockReport>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_EQ(a[i].after, b[i].after) << a[i].name;
+    EXPECT_EQ(a[i].iterations, b[i].iterations);
+  }
+}
+
+// Stopped in any block, with what was reported last put into a new student.
+TEST(Reconstruct, GoesOnToTheSameResult) {
+  auto options = short_run();
+  options.bias_travel = 0.1;
+  Prepared unbroken(test::residual_network(), bits(2, 4));
+  const auto expected = unbroken.run(options);
+  for (const std::ptrdiff_t stop_after : {70, 130, 200}) {
+    Prepared first(test::residual_network(), bits(2, 4));
+    std::vector<BlockReport> done;
+    models::ParameterStore kept;
+    auto job = first.job(options);
+    job.on_block_done = [&](const std::vector<BlockReport>& blocks) {
+      done = blocks;
+      kept = first.student.parameters.clone();
+    };
+    Watch watch;
+    watch.stop_after = stop_after;
+    EXPECT_THROW(reconstruct(job, watch), Error);
+    ASSERT_EQ(std::ssize(done), stop_after / 60);
+    Prepared second(test::residual_network(), bits(2, 4));
+    for (const auto& name : kept.names()) second.student.parameters.set(name, kept.at(name));
+    auto rest = second.job(options);
+    rest.done = done;
+    Watch seen;
+    expect_same_blocks(reconstruct(rest, seen).blocks, expected.blocks);
+    expect_equal(second.student.parameters, unbroken.student.parameters);
+    EXPECT_EQ(std::ssize(seen.seen), 240 - 60 * std::ssize(done));
+  }
+}
+
+// Convolutions "b" and "c" share a weight, and "b1" and "b2" of one residual block.
+models::Model sharing_network() {
+  test::Net net;
+  auto x = net.conv_bn_relu("a", net.input(), 3, 8);
+  const auto conv = [&](const std::string& name, const std::string& weight) {
+    x = net.op(name, models::Conv2d{.pads = {1, 1, 1, 1}}, {x}, {{"weight", weight}});
+    return x = net.relu(name + ".relu", net.batch_norm(name + ".bn", x, 8));
+  };
+  x = net.conv_bn_relu("b", x, 8, 8);
+  conv("c", "b.weight");
+  const auto entry = x;
+  x = net.conv_bn_relu("b1", x, 8, 8);
+  conv("b2", "b1.weight");
+  x = net.op("add", models::Add{}, {x, entry});
+  x = net.op("pool", models::GlobalAvgPool{}, {net.relu("relu", x)});
+  x = net.op("flatten", models::Flatten{}, {x});
+  return net.finish(net.linear("fc", x, 8, 10));
+}
+
+// Else a later block would undo what an earlier one found. Each block's report holds for the
+// student as it is in the end.
+TEST(Reconstruct, AWeightThatLayersShareIsDecidedOnce) {
+  Prepared p(sharing_network(), bits(2, 4));
+  const auto report = p.run(short_run());
+  expect_decided(p.student);
+  const quant::PairedBlocks pair(p.teacher, p.student);
+  ASSERT_EQ(report.blocks.size(), pair.blocks().size());
+  auto wanted = p.images, given = p.images;
+  for (std::size_t i = 0; i < report.blocks.size(); ++i) {
+    const auto& block = pair.blocks()[i];
+    const at::NoGradGuard no_grad;
+    wanted =
+        quant::run_part(pair.teachers_part(block.entry, block.exit), p.teacher.parameters, wanted);
+    const auto part = pair.students_part(block.entry, pair.students_node(block.exit));
+    given = quant::run_part(quant::fuse_activations(part), p.student.parameters, given);
+    const double error =
+        mean_squared_error(given, wanted).item<double>() / wanted.square().mean().item<double>();
+    EXPECT_NEAR(report.blocks[i].after, error, 1e-4 * error) << report.blocks[i].name;
+    EXPECT_LE(report.blocks[i].after, report.blocks[i].before);
+  }
+  EXPECT_LT(report.blocks[3].after, report.blocks[3].before);
 }
 
 TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
