@@ -7,6 +7,7 @@
 #include "exporters/export.h"
 #include "models/load.h"
 #include "pipeline/distilled.h"
+#include "pipeline/image_job.h"
 #include "pipeline/student_layers.h"
 #include "quant/allocate_bits.h"
 #include "quant/target_rules.h"
@@ -120,9 +121,15 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
                                                   bool inputs, Observer& observer) {
   const at::Tensor images =
       distilled_images(teacher, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer);
-  return quant::measure_sensitivity(
-      {teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs},
-      observer);
+  quant::SensitivityJob job{
+      teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
+  job.seed = static_cast<std::uint64_t>(recipe.process.seed);
+  const bool drawn = recipe.images.source == ImageSource::drawn;
+  if (recipe.quantize.weights.rounding == WeightRounding::hessian && drawn)
+    job.rounding_images =
+        made_images(image_job(teacher, recipe, recipe.quantize.hessian.images), observer)
+            .to(teacher.parameters.device());
+  return quant::measure_sensitivity(job, observer);
 }
 
 MixedResult choose_bits(const models::Model& teacher, const std::string& sha256, Recipe& recipe,

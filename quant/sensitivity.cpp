@@ -11,8 +11,10 @@
 #include "cuda_kernels/kl_divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "quant/bias_correction.h"
 #include "quant/equalize.h"
 #include "quant/fold_batch_norm.h"
+#include "quant/hessian.h"
 #include "quant/placement.h"
 #include "quant/ranges.h"
 
@@ -78,7 +80,7 @@ class Meter {
 
   std::vector<LayerSensitivity> run() && {
     list_layers();
-    for (std::int64_t bits = job_.min_bits; bits <= job_.max_bits; ++bits) add_changes(bits);
+    add_changes();
     const std::int64_t images = job_.images.size(0);
     total_ = (images + kBatch - 1) / kBatch * static_cast<std::int64_t>(layers_.size());
     for (std::int64_t first = 0; first < images; first += kBatch)
@@ -106,8 +108,21 @@ class Meter {
     changes_.resize(layers_.size());
   }
 
-  // The student with these bits everywhere tells what each of its layers is made into.
-  void add_changes(std::int64_t bits) {
+  // Students with one number of bits everywhere tell what each of their layers is made into.
+  void add_changes() {
+    std::map<std::int64_t, Student> students;
+    for (std::int64_t bits = job_.min_bits; bits <= job_.max_bits; ++bits)
+      students.emplace(bits, student_of(bits));
+    if (job_.options.weights.rounding == WeightRounding::hessian) round_by_hessian(students);
+    for (const auto& [bits, student] : students)
+      for (const WeightSite& site : weight_sites(student)) {
+        const auto& name = student.graph[site.layer].name;
+        for (std::size_t l = 0; l < layers_.size(); ++l)
+          if (rows_[l].layer == name) changes_[l][bits] = change(student, site, rows_[l], bits);
+      }
+  }
+
+  Student student_of(std::int64_t bits) const {
     QuantOptions options = job_.options;
     options.equalize = false;  // done
     options.first_last_bits = 0;
@@ -116,18 +131,27 @@ class Meter {
     options.activations.layer_bits.clear();
     options.activations.calibration_images = job_.images.size(0);
     Student student = insert_quantizers(model_, options);
-    std::int64_t seen = 0;
-    if (job_.inputs)
-      calibrate(student, [&] {
-        const auto count = std::min(kBatch, job_.images.size(0) - seen);
-        seen += count;
-        return job_.images.narrow(0, seen - count, count);
-      });
-    for (const WeightSite& site : weight_sites(student)) {
-      const auto& name = student.graph[site.layer].name;
-      for (std::size_t l = 0; l < layers_.size(); ++l)
-        if (rows_[l].layer == name) changes_[l][bits] = change(student, site, rows_[l], bits);
-    }
+    if (job_.inputs) calibrate(student, job_.images, kBatch);
+    return student;
+  }
+
+  // Of what a layer reads in the float network the moments serve all numbers of bits.
+  void round_by_hessian(std::map<std::int64_t, Student>& students) {
+    Student& any = students.begin()->second;
+    const HessianJob job{
+        .teacher = model_,
+        .student = any,
+        .images = job_.rounding_images.defined() ? job_.rounding_images : job_.images,
+        .batch_size = kBatch,
+        .seed = job_.seed};
+    std::set<std::string> rounded;
+    visit_input_moments(job, observer_, [&](std::size_t i, const InputMoments& moments) {
+      if (!rounded.insert(weight_sites(any)[i].parameter).second) return;
+      for (auto& [bits, student] : students)
+        round_site_by_hessian(student, model_, weight_sites(student)[i], moments);
+    });
+    if (job_.options.bias_correction == BiasCorrection::bn_statistics)
+      for (auto& [bits, student] : students) correct_bias(student, model_);
   }
 
   Change change(const Student& student, const WeightSite& site, LayerSensitivity& row,

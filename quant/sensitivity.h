@@ -4,8 +4,9 @@
 //   damage = 1/N sum_n KL(softmax T(x_n) || softmax T'(x_n)),  nats an image,
 // T' the teacher in which the weights of that layer, or its input, are quantized and all else is
 // float. Weights come as a student of these options has them at the start (equalisation, range,
-// rounding, bias correction); the range of an input from the same images, or from BatchNorm
-// statistics where the options say so. Damages of several layers are taken to add up.
+// rounding, bias correction; second-order rounding of each layer as if it alone were quantized);
+// the range of an input from the same images, or from BatchNorm statistics where the options say
+// so. Damages of several layers are taken to add up.
 #pragma once
 #include <map>
 #include <string>
@@ -30,6 +31,9 @@ struct SensitivityJob {
   at::Tensor images;     // f32 [N, C, H, W]
   std::int64_t min_bits = 2, max_bits = 8;
   bool inputs = true;  // measure them too
+  // For WeightRounding::hessian, f32 [N, C, H, W]; undefined: `images`.
+  at::Tensor rounding_images = {};
+  std::uint64_t seed = 0;
 };
 
 // Layers in order of the network. Error(stopped) where the observer asks for it.

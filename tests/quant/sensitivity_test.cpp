@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "quant/bias_correction.h"
+#include "quant/hessian_layer.h"
 #include "quant/ranges.h"
 #include "tests/quant/net.h"
 
@@ -99,6 +101,47 @@ TEST(Sensitivity, InputOfOneLayerAlone) {
     EXPECT_GT(wanted, 0);
     EXPECT_NEAR(row.input_damage.at(4), wanted, 1e-3 * wanted + 1e-9) << row.layer;
     EXPECT_GT(row.input_damage.at(3), row.input_damage.at(4)) << row.layer;
+  }
+}
+
+// Second-order rounding, from moments that are summed up here.
+TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
+  const models::Model teacher = test::residual_network();
+  const at::Tensor images = test::normal({20, 3, 12, 12}, 5),
+                   others = test::normal({24, 3, 12, 12}, 8);
+  QuantOptions options = plain_options();
+  options.weights.rounding = WeightRounding::hessian;
+  Observer silent;
+  const auto rows = measure_sensitivity({teacher, options, images, 3, 3, false, others}, silent);
+  options.weights.num_bits = 3;
+  options.first_last_bits = 0;
+  const Student student = insert_quantizers(teacher, options);
+  const auto known = layer_input_moments(student, teacher);
+  const auto sites = weight_sites(student);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const auto id = teacher.graph.id_of(student.graph[sites[i].layer].name);
+    const auto& node = teacher.graph[id];
+    models::Taps taps{.nodes = {node.inputs[0]}};
+    models::execute(teacher.graph, teacher.parameters, others, &taps);
+    const auto& weight = teacher.parameters.at(sites[i].parameter);
+    InputMomentsSum sum(node, weight, /*positions: all*/ 1000, /*seed=*/7);
+    for (const auto& x : taps.values[0].split(16)) sum.add(x, x);
+    const auto variance = known[i].variance;
+    const auto moments = with_variance(
+        sum.moments(),
+        (variance.dim() == 4 ? variance.mean({0, 2, 3}) : variance.flatten()).to(at::kDouble));
+    auto grid = sites[i].op->grid(weight, student.parameters);
+    const auto rounded =
+        round_layer_by_hessian(weight, moments, grid, sites[i].op->spec(), options.hessian);
+    models::Model changed = teacher;
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
+    shape[0] = -1;
+    const auto scale = rounded.scale.view(shape), zero = grid.zero_point.view(shape);
+    changed.parameters.set(
+        sites[i].parameter,
+        (at::round(rounded.latent / scale) + zero).clamp(-4, 3).sub(zero).mul(scale));
+    const double wanted = divergence(logits(teacher, images), logits(changed, images));
+    EXPECT_NEAR(rows[i].weight_damage.at(3), wanted, 1e-2 * wanted) << node.name;
   }
 }
 
