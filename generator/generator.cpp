@@ -29,13 +29,9 @@ namespace {
 constexpr std::int64_t kWide = 128, kNarrow = 64;  // channels
 constexpr std::int64_t kSmallImage = 32;           // pixels
 
-struct Classifier {
-  at::Tensor weight;  // [classes, features] or [classes, features, 1, 1]
-  bool linear = false;
-};
-
-// The last linear layer or 1x1 convolution; its output has to be the logits.
-Classifier find_classifier(const models::Model& teacher) {
+// Rows [classes, features] of the last linear layer or 1x1 convolution; its output has to be the
+// logits.
+at::Tensor find_classifier(const models::Model& teacher) {
   const auto& nodes = teacher.graph.nodes;
   const auto last = std::find_if(nodes.rbegin(), nodes.rend(), [](const models::Node& node) {
     return (models::is<models::Linear>(node) || models::is<models::Conv2d>(node)) &&
@@ -45,7 +41,7 @@ Classifier find_classifier(const models::Model& teacher) {
     const auto& weight = teacher.parameters.at(last->params.at("weight"));
     const bool linear = models::is<models::Linear>(*last);
     const bool pointwise = linear || (weight.size(2) == 1 && weight.size(3) == 1);
-    if (pointwise && weight.size(0) == teacher.classes) return {weight, linear};
+    if (pointwise && weight.size(0) == teacher.classes) return weight.detach().flatten(1);
   }
   throw Error(ErrorCode::unsupported_model,
               "the network has no last linear layer (or 1x1 convolution) that gives its " +
@@ -53,29 +49,26 @@ Classifier find_classifier(const models::Model& teacher) {
                   " logits; class embeddings take their width from it");
 }
 
-std::int64_t quarter_side(const models::Graph& graph) {
-  const auto [channels, height, width] = graph.input_shape;
-  if (height != width || height % 4 != 0 || height <= 0) {
-    throw Error(ErrorCode::unsupported_model,
-                "the generator makes square images with a side that is a multiple of 4 pixels; the "
-                "network takes " +
-                    std::to_string(height) + " x " + std::to_string(width) +
-                    ": export it for such a size");
-  }
-  return height / 4;
+// The middle of x [N, C, H, W].
+at::Tensor cropped(const at::Tensor& x, const std::array<std::int64_t, 2>& sides) {
+  const auto [height, width] = sides;
+  return x.narrow(2, (x.size(2) - height) / 2, height).narrow(3, (x.size(3) - width) / 2, width);
 }
 
 }  // namespace
 
 Generator::Generator(const models::Model& teacher, const GeneratorOptions& options,
                      std::uint64_t seed)
-    : options_(options), seed_(seed), side_(quarter_side(teacher.graph)) {
+    : options_(options),
+      seed_(seed),
+      image_{teacher.graph.input_shape[1], teacher.graph.input_shape[2]},
+      map_{(image_[0] + 3) / 4, (image_[1] + 3) / 4} {
   const auto classifier = find_classifier(teacher);
-  const auto device = classifier.weight.device();
+  const auto device = classifier.device();
   classes_ = teacher.classes;
-  feature_width_ = classifier.weight.size(1);
+  feature_width_ = classifier.size(1);
   labels_per_image_ = std::min(options.superposed_labels, classes_);
-  conditional_ = 4 * side_ > kSmallImage;
+  conditional_ = std::max(image_[0], image_[1]) > kSmallImage;
 
   const auto add = [&](const std::string& name, const at::Tensor& value, bool trainable = true) {
     store_.set(name, value.to(device).requires_grad_(trainable));
@@ -95,8 +88,8 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
   };
 
   add("embedding",
-      options.embeddings_from_classifier && classifier.linear
-          ? classifier.weight.detach().clone()
+      options.embeddings_from_classifier
+          ? classifier.clone()
           : at::randn({classes_, feature_width_}, stream("embedding"), at::kFloat),
       options.train_embeddings);
   std::int64_t width = feature_width_;
@@ -104,8 +97,9 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
     width = options.latent_width ? options.latent_width : conditional_ ? 100 : 64;
     uniform("map.weight", {width, feature_width_}, feature_width_);
   }
-  uniform("project.weight", {side_ * side_ * kWide, width}, width);
-  uniform("project.bias", {side_ * side_ * kWide}, width);
+  const auto projected = map_[0] * map_[1] * kWide;
+  uniform("project.weight", {projected, width}, width);
+  uniform("project.bias", {projected}, width);
   norm("norm0", kWide);
   uniform("conv1.weight", {kWide, kWide, 3, 3}, kWide * 9);
   norm("norm1", kWide);
@@ -119,9 +113,12 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
 at::Tensor Generator::latent(const Draw& draw) const {
   const auto noisy =
       at::embedding(store_.at("embedding"), draw.labels).add(draw.noise, options_.noise_scale);
+  auto weights = draw.weights;
+  if (options_.normalise_superposed)
+    weights = weights.div(weights.square().sum(1, /*keepdim=*/true).sqrt());
   const auto mixed =
-      draw.weights.unsqueeze(1).matmul(at::layer_norm(noisy, {feature_width_})).squeeze(1);
-  // The map is linear and the weights sum to 1: mapping the sum is mapping each label.
+      weights.unsqueeze(1).matmul(at::layer_norm(noisy, {feature_width_})).squeeze(1);
+  // The map is linear: mapping the sum is mapping each label.
   return options_.disentangle ? at::linear(mixed, store_.at("map.weight")) : mixed;
 }
 
@@ -146,21 +143,21 @@ at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   // Position-major, so that the map is channels_last without a copy.
   auto x = at::linear(latent(draw).to(work), weight("project.weight"), weight("project.bias"))
-               .view({-1, side_, side_, kWide})
+               .view({-1, map_[0], map_[1], kWide})
                .permute({0, 3, 1, 2});
   x = normalise(x, "norm0", draw, kEps, kNoSlope);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv1.weight"));
   x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
   x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope);
-  x = at::tanh(
-      cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1));
+  x = cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1);
+  x = at::tanh(cropped(x, image_));
   const auto ones = at::ones({x.size(1)}, x.options());
   return cuda_kernels::bn_leaky_relu(x, ones, at::zeros_like(ones), kEps, kNoSlope);
 }
 
 std::vector<Generator::LayerWork> Generator::layer_work(Precision precision) const {
-  const auto small = side_ * side_;  // pixels of the smallest map
+  const auto small = map_[0] * map_[1];  // pixels of the smallest map
   const auto numel = [&](const char* name) { return store_.at(name).numel(); };
   std::vector<LayerWork> work;
   bool input_learns = options_.train_embeddings;

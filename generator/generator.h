@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Qimera's generator (arXiv 2111.02625) on the GDFQ network (2003.03603): class embeddings + noise,
-// normalised, mapped to the latent, superposed; linear to 128 x (H/4)^2; two x2 stages; tanh; BN.
+// normalised, mapped to the latent, superposed; linear to 128 x H/4 x W/4; two x2 stages; tanh; BN.
+// Sides that are no multiple of 4: the next larger ones, cropped to the middle before the tanh.
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -27,8 +29,7 @@ class Generator {
  public:
   // Widths, classes and image size come from the teacher; initial weights from stream_seed(seed,
   // ...). The tensors live on the teacher's device. Error(unsupported_model) where the teacher does
-  // not end in a linear layer or a 1x1 convolution, or its images are not square with a side that
-  // is a multiple of 4.
+  // not end in a linear layer or a 1x1 convolution.
   Generator(const models::Model& teacher, const GeneratorOptions& options, std::uint64_t seed);
 
   // The draw of iteration `step`: depends on (seed, step, n) only. Training counts steps from 0;
@@ -41,6 +42,10 @@ class Generator {
   // BatchNorm, so an image depends on the batch that it is made in. The images are f32 whatever
   // `precision` the layers work in.
   at::Tensor forward(const Draw& draw, Precision precision = Precision::fp32) const;
+
+  // What forward() starts from, [N, width]: with normalised embeddings v_k of the labels
+  //   map(sum_k a_k v_k / sqrt(sum_k a_k^2)),   without the root where options say so.
+  at::Tensor latent(const Draw& draw) const;
 
   // All state by name, for the optimizer (those that require a gradient) and for checkpoints.
   std::vector<std::pair<std::string, at::Tensor>> parameters() const;
@@ -57,7 +62,6 @@ class Generator {
   std::vector<LayerWork> layer_work(Precision precision) const;
 
  private:
-  at::Tensor latent(const Draw& draw) const;
   // BatchNorm `name` in training, then leaky ReLU.
   at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw, double eps,
                        double slope) const;
@@ -66,7 +70,7 @@ class Generator {
   std::uint64_t seed_;
   models::ParameterStore store_;
   std::int64_t classes_ = 0, feature_width_ = 0, labels_per_image_ = 0;
-  std::int64_t side_ = 0;     // of the smallest map, a quarter of the image's
+  std::array<std::int64_t, 2> image_{}, map_{};  // sides; the smallest map's are about a quarter
   bool conditional_ = false;  // class-conditional BatchNorm, for images above 32 pixels
 };
 

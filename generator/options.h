@@ -26,7 +26,10 @@ struct GeneratorOptions {
   std::int64_t superposed_labels = 2;  // K; clamped to the number of classes
   MixWeights mix_weights = MixWeights::softmax_normal;
   double dirichlet_alpha = 1.0;
-  bool embeddings_from_classifier = true;  // EEI: rows of the last linear layer, else N(0, 1)
+  // A mixture of K embeddings is sqrt(sum of squared weights) times as long as each of them:
+  // without this, images of many labels hardly differ from one another.
+  bool normalise_superposed = true;
+  bool embeddings_from_classifier = true;  // EEI: rows of the last layer, else N(0, 1)
   bool train_embeddings = true;
   bool disentangle = true;        // linear map from the feature width to the latent width
   std::int64_t latent_width = 0;  // 0: 64 for images up to 32 pixels, else 100
@@ -54,8 +57,12 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.dirichlet_alpha", "concentration of the Dirichlet weights", "", 1e-3,
                     1e3},
         o.dirichlet_alpha);
+  visit(SettingInfo{"generate.normalise_superposed",
+                    "bring a mixture of embeddings to the length of one; published code: not"},
+        o.normalise_superposed);
   visit(SettingInfo{"generate.embeddings_from_classifier",
-                    "start class embeddings from the rows of the last linear layer (EEI)"},
+                    "start class embeddings from the rows of the last layer, linear or a 1x1 "
+                    "convolution (EEI)"},
         o.embeddings_from_classifier);
   visit(SettingInfo{"generate.train_embeddings", "let the class embeddings learn"},
         o.train_embeddings);

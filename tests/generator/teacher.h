@@ -7,11 +7,12 @@
 
 namespace zsq::generator {
 
-inline models::Model teacher(std::int64_t size, std::int64_t classes, std::int64_t features,
-                             bool linear = true) {
+inline models::Model rectangular_teacher(std::int64_t height, std::int64_t width,
+                                         std::int64_t classes, std::int64_t features,
+                                         bool linear = true) {
   models::Model model;
   auto& graph = model.graph;
-  graph.input_shape = {3, size, size};
+  graph.input_shape = {3, height, width};
   graph.input = graph.add({"input", models::Input{}, {}});
   model.parameters.set("stem.weight", at::randn({features, 3, 1, 1}));
   auto x = graph.add({"stem", models::Conv2d{}, {graph.input}, {{"weight", "stem.weight"}}});
@@ -28,6 +29,11 @@ inline models::Model teacher(std::int64_t size, std::int64_t classes, std::int64
   graph.output = x;
   model.classes = classes;
   return model;
+}
+
+inline models::Model teacher(std::int64_t size, std::int64_t classes, std::int64_t features,
+                             bool linear = true) {
+  return rectangular_teacher(size, size, classes, features, linear);
 }
 
 }  // namespace zsq::generator

@@ -185,7 +185,8 @@ void save_onnx(const models::Model& model, const std::filesystem::path& path) {
   formats::onnx::Model file;
   file.producer_name = "zsq tests";
   file.graph.name = "shapes";
-  file.graph.inputs = {{"input", 1, {{-1, "N"}, {3, ""}, {kShapeSize, ""}, {kShapeSize, ""}}}};
+  const auto& [channels, height, width] = model.graph.input_shape;
+  file.graph.inputs = {{"input", 1, {{-1, "N"}, {channels, ""}, {height, ""}, {width, ""}}}};
   file.graph.outputs = {{"logits", 1, {{-1, "N"}, {kShapeClasses, ""}}}};
   for (const std::string& name : model.parameters.names()) {
     file.graph.initializers.emplace_back(name, models::to_array(model.parameters.at(name)));

@@ -21,7 +21,7 @@ TinyNetwork train_tiny_network(std::uint64_t seed);
 double accuracy(const models::Model& model, const ShapeImages& data);
 
 // ONNX with BatchNormalization kept, as an exporter in training mode writes it: opset 17, input
-// "input" [N, 3, 16, 16], output "logits".
+// "input" [N, 3, H, W] of the graph's shape, output "logits".
 void save_onnx(const models::Model& model, const std::filesystem::path& path);
 
 // npz with `images` and `labels`.
