@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <set>
+#include <sstream>
 
 #include "core/error.h"
 #include "tests/support/error_message.h"
@@ -26,6 +29,52 @@ std::string message_of(const std::function<void()>& action) {
 }
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << text
+
+// Keys whose lines differ between two recipes, but for name and description.
+std::set<std::string> changed_keys(const std::string& a, const std::string& b) {
+  const auto lines = [](const std::string& name) {
+    std::map<std::string, std::string> lines;  // by path of the key
+    std::vector<std::string> path;
+    std::istringstream text(to_yaml(load_recipe(name)));
+    for (std::string line; std::getline(text, line);) {
+      const auto start = line.find_first_not_of(' '), colon = line.find(':');
+      if (start == std::string::npos || colon == std::string::npos) continue;
+      path.resize(start / 2);
+      path.push_back(line.substr(start, colon - start));
+      std::string key;
+      for (const auto& part : path) key += (key.empty() ? "" : ".") + part;
+      lines[key] = line.substr(colon + 1);
+    }
+    return lines;
+  };
+  const auto before = lines(a), after = lines(b);
+  EXPECT_EQ(before.size(), after.size());
+  std::set<std::string> changed;
+  for (const auto& [key, value] : before)
+    if (key != "about" && key != "name" && after.at(key) != value) changed.insert(key);
+  return changed;
+}
+
+// A row is one step from another, and no row takes ranges on images of a network that has learnt
+// nothing.
+TEST(Recipe, RowsOfTheAblationAreWhatTheySay) {
+  using Keys = std::set<std::string>;
+  const std::string r = "ablation/";
+  EXPECT_EQ(changed_keys(r + "01_min_max", r + "02_mse_ranges"),
+            (Keys{"quantize.weights.range", "quantize.activations.range"}));
+  EXPECT_EQ(changed_keys(r + "02_mse_ranges", r + "13_reconstruct"),
+            (Keys{"reconstruct.iterations", "reconstruct.images", "reconstruct.views"}));
+  EXPECT_EQ(changed_keys(r + "08_crossing_rate", r + "09_learned_scales"),
+            (Keys{"finetune.learn_scales"}));
+  for (const std::string& name : recipe_names()) {
+    if (!name.starts_with(r)) continue;
+    const Recipe recipe = load_recipe(name);
+    const bool from_images = recipe.quantize.activations.range != ActivationRange::bn_statistics;
+    const bool whole_bank = !recipe.generate.bank.empty() &&
+                            (recipe.generate.bank_share == 1 || recipe.reconstruct.iterations > 0);
+    EXPECT_TRUE(!from_images || whole_bank || recipe.finetune.iterations > 0) << name;
+  }
+}
 
 TEST(Recipe, DefaultIsDeployW4A4WithEightBitEnds) {
   const Recipe recipe = load_recipe();
