@@ -88,8 +88,8 @@ Stage reconstruction(const Run& run, double one) {
         if (run.clock.has_budget())
           left = ends_here ? run.clock.left(1) - run.loading - seconds_of_evaluation(run, student)
                            : run.clock.left(1) - run.recipe.process.time_budget.seconds / 2;
-        state.blocks = reconstruct(run, student, run.clock.has_budget() ? std::max(1.0, left) : 0,
-                                   state.blocks, done);
+        reconstruct(run, student, run.clock.has_budget() ? std::max(1.0, left) : 0, state.blocks,
+                    done);
       }};
 }
 

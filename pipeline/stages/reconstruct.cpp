@@ -6,9 +6,8 @@
 
 namespace zsq::pipeline {
 
-std::vector<BlockResult> reconstruct(const Run& run, quant::Student& student, double seconds,
-                                     const std::vector<BlockResult>& earlier,
-                                     const PartDone& done) {
+void reconstruct(const Run& run, quant::Student& student, double seconds,
+                 std::vector<BlockResult>& blocks, const PartDone& done) {
   const Recipe& recipe = run.recipe;
   const Stopwatch begin;
   const auto images = calibration_set(run.teacher, recipe, run.bank.learn,
@@ -16,24 +15,29 @@ std::vector<BlockResult> reconstruct(const Run& run, quant::Student& student, do
                                        .views = recipe.reconstruct.views,
                                        .seconds = seconds / 2},
                                       run.observer);
-  if (earlier.empty()) {
+  if (blocks.empty()) {
     run.say("calibrating activation ranges on them");
     quant::calibrate(student, images, recipe.reconstruct.batch_size);
   }
   run.say("reconstructing block by block");
-  const auto report =
-      train::reconstruct({.teacher = run.teacher,
-                          .student = student,
-                          .images = images,
-                          .options = recipe.reconstruct,
-                          .seed = run.seed(),
-                          .time_budget = seconds > 0 ? std::max(1.0, seconds - begin.seconds()) : 0,
-                          .precision = recipe.finetune.precision},
-                         run.observer);
-  std::vector<BlockResult> blocks = earlier;
-  for (const train::BlockReport& block : report.blocks)
-    blocks.push_back({block.name, block.before, block.after, block.iterations});
-  return blocks;
+  std::vector<train::BlockReport> earlier;
+  for (const BlockResult& block : blocks)
+    earlier.push_back({block.name, block.before, block.after, block.iterations});
+  const auto on_block_done = [&](const std::vector<train::BlockReport>& reports) {
+    const train::BlockReport& last = reports.back();
+    blocks.push_back({last.name, last.before, last.after, last.iterations});
+    done(std::ssize(reports));
+  };
+  train::reconstruct({.teacher = run.teacher,
+                      .student = student,
+                      .images = images,
+                      .options = recipe.reconstruct,
+                      .seed = run.seed(),
+                      .time_budget = seconds > 0 ? std::max(1.0, seconds - begin.seconds()) : 0,
+                      .precision = recipe.finetune.precision,
+                      .done = earlier,
+                      .on_block_done = on_block_done},
+                     run.observer);
 }
 
 }  // namespace zsq::pipeline

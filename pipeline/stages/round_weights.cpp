@@ -20,13 +20,16 @@ void round_weights(const Run& run, quant::Student& student, std::int64_t first_p
                       run.observer);
   if (first_part == 0) quant::calibrate(student, images, kBatch);
   run.say("rounding weights on " + std::to_string(images.size(0)) + " images");
-  quant::round_weights_by_hessian({.teacher = run.teacher,
-                                   .student = student,
-                                   .images = images,
-                                   .batch_size = kBatch,
-                                   .memory = recipe.reconstruct.memory,
-                                   .seed = run.seed()},
-                                  run.observer);
+  quant::round_weights_by_hessian(
+      {.teacher = run.teacher,
+       .student = student,
+       .images = images,
+       .batch_size = kBatch,
+       .memory = recipe.reconstruct.memory,
+       .seed = run.seed(),
+       .blocks_done = static_cast<std::size_t>(first_part),
+       .on_block_done = [&](std::size_t blocks) { done(static_cast<std::int64_t>(blocks)); }},
+      run.observer);
   if (student.options.activations.range == ActivationRange::bn_statistics)
     calibrate(run, student);  // the corrected biases have moved the means
 }

@@ -18,9 +18,10 @@ void calibrate(const Run& run, quant::Student& student);
 void round_weights(const Run& run, quant::Student& student, std::int64_t first_part,
                    const PartDone& done);
 
-// Block reconstruction, with ranges from its images. `seconds`: what it may take; 0: any.
-std::vector<BlockResult> reconstruct(const Run& run, quant::Student& student, double seconds,
-                                     const std::vector<BlockResult>& earlier, const PartDone& done);
+// Block reconstruction, with ranges from its images. `seconds`: what it may take; 0: any. `blocks`:
+// those that are done, which it goes on from and adds to.
+void reconstruct(const Run& run, quant::Student& student, double seconds,
+                 std::vector<BlockResult>& blocks, const PartDone& done);
 
 // Fine-tuning. `calibrated`: the student has its activation ranges, and keeps them; otherwise they
 // are taken at the end of the generator's warm-up. Goes on from its own checkpoint where `resume`.

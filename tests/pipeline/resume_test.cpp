@@ -88,9 +88,9 @@ TEST(Resume, GoesOnAfterRoundingWithLearnableScales) {
   options.recipe = load_recipe(
       "deploy", {"finetune.iterations=8", "finetune.batch_size=8", "finetune.warmup=0.5",
                  "finetune.learn_scales=all", "quantize.weights.rounding=hessian",
-                 "quantize.hessian.images=8", "generate.images.source=drawn",
-                 "quantize.activations.calibration_images=16", "process.agreement_images=0",
-                 "process.threads=1", "data.preset=cifar10"});
+                 "quantize.bias_correction=bn_statistics", "quantize.hessian.images=8",
+                 "generate.images.source=drawn", "quantize.activations.calibration_images=16",
+                 "process.agreement_images=0", "process.threads=1", "data.preset=cifar10"});
   const auto layers = static_cast<int>(quantize(model, options, folder / "unbroken").layers.size());
   for (const int when : {1, 3, layers + 2, layers + 6}) {
     StopsAfter stop(when);
@@ -131,7 +131,7 @@ TEST(Resume, GoesOnDuringAndAfterTheReconstruction) {
   for (const BlockResult& block : whole.blocks) EXPECT_LE(block.after, block.before) << block.name;
 
   const int steps = 2 + 4 * static_cast<int>(whole.blocks.size());
-  for (const int when : {3, steps + 2, steps + 5}) {
+  for (const int when : {3, 12, steps + 2, steps + 5}) {  // 12: within the third block
     StopsAfter stop(when);
     const fs::path output = folder / std::to_string(when);
     EXPECT_EQ(code_of([&] { quantize(model, options, output, &stop); }), ErrorCode::stopped);
