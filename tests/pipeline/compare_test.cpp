@@ -10,7 +10,6 @@
 #include "pipeline/layer_errors.h"
 #include "pipeline/quantize.h"
 #include "quant/ranges.h"
-#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -69,17 +68,6 @@ TEST(Compare, AnExportedFileWithItsTeacher) {
     EXPECT_LT(result.layers.front().sqnr, before - 6);  // dB: four bits are worth 24
     before = result.layers.front().sqnr;
   }
-}
-
-TEST(Compare, RefusesModelsOfDifferentNetworks) {
-  auto other = workplace().network.model;
-  other.graph.input_shape = {3, 20, 20};
-  test::save_onnx(other, workplace().folder / "other.onnx");
-  const auto message = test::error_message(ErrorCode::usage, [&] {
-    compare_models(workplace().folder / "shapes.onnx", workplace().folder / "other.onnx",
-                   compare_options());
-  });
-  EXPECT_NE(message.find("images of different shapes"), std::string::npos) << message;
 }
 
 // The ratios by their definition, for a layer worked out by hand: float input of the layer from the
