@@ -25,8 +25,10 @@ TEST_P(Stopped, ExitsWith75AndTheCheckpointKnowsItsRun) {
   EXPECT_EQ(WEXITSTATUS(status), 75) << text_of(path("stderr"));
   EXPECT_TRUE(fs::exists(folder_ / "out" / "checkpoint"));
   expect_error(2, command + " --resume", {"finetune.iterations = 100000, this run has 20"});
-  expect_error(2, "quantize " + tiny().model.string() + " -o " + path("new") + kShort + " --resume",
-               {"nothing to resume"});
+  const Outcome anew =
+      run("quantize " + tiny().model.string() + " -o " + path("new") + kShort + " --resume");
+  EXPECT_EQ(anew.code, 0) << anew.err;
+  EXPECT_NE(anew.err.find("nothing to resume"), std::string::npos) << anew.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(By, Stopped, ::testing::Values(SIGINT, SIGTERM));
