@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 in and out: every op computes what it computes in f32 on the same values, and rounds once.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/scalar_tensor.h>
+
 #include "cuda_kernels/bn_clip_fake_quant.h"
 #include "cuda_kernels/channel_moments.h"
 #include "cuda_kernels/element.h"

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_clip_fake_quant.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/bn_clip_fake_quant.h"
 

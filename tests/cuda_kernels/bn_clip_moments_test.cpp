@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_clip_moments.h"
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/bn_clip_fake_quant.h"
 

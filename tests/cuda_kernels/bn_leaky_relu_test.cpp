@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_leaky_relu.h"
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/where.h>
+
 #include "tests/cuda_kernels/helpers.h"
 
 namespace zsq::cuda_kernels {

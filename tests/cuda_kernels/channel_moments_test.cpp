@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/channel_moments.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+
 #include "tests/cuda_kernels/helpers.h"
 
 namespace zsq::cuda_kernels {

@@ -3,6 +3,7 @@
 #include "cuda_kernels/device_graph.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "cuda_kernels/device.h"
 #include "tests/cuda_kernels/helpers.h"

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/fake_quant.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/fake_quant.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/image_conv.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/zeros.h>
 
 #include "tests/cuda_kernels/helpers.h"
 

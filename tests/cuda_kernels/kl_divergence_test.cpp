@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/kl_divergence.h"
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+
 #include "tests/cuda_kernels/helpers.h"
 
 namespace zsq::cuda_kernels {

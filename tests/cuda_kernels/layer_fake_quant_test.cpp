@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/layer_fake_quant.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isnan.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include "tests/cuda_kernels/helpers.h"
 
 namespace zsq::cuda_kernels {

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/scale_gradient.h"
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include "cuda_kernels/bn_clip_fake_quant.h"
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/bn_clip_fake_quant.h"

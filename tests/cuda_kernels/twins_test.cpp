@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA twin of every op against its CPU twin. Needs a GPU.
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <functional>
 
 #include "cuda_kernels/bn_clip_fake_quant.h"

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/weight_range.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/round.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
 #include "cuda_kernels/fake_quant.h"
 #include "tests/cuda_kernels/helpers.h"
 

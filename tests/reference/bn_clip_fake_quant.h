@@ -2,6 +2,10 @@
 // Plain-ATen truth of cuda_kernels/bn_clip_fake_quant.h. The rounding is written as an added
 // constant, so autograd gives the gradients that the header states.
 #pragma once
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
+
 #include "tests/reference/fake_quant.h"
 
 namespace zsq::reference {

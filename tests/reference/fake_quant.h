@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain-ATen truth of cuda_kernels/fake_quant.h, recorded by autograd where it can be.
 #pragma once
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/logical_and.h>
+#include <ATen/ops/round.h>
 
 namespace zsq::reference {
 
