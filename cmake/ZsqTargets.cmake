@@ -1,8 +1,8 @@
 # GCC 12 takes string concatenation for overlapping copies (its bug 105651).
 set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
 
-# Sources whose compiler flags are the same share one precompiled header: zsq_precompiled_library() and
-# zsq_precompiled_test() define the two targets that hold one. A library with flags of its own gets its
+# Sources whose compiler flags are the same share one precompiled header: zsq_precompiled and
+# zsq_precompiled_test are the targets that hold one. A library with flags of its own gets its
 # own with OWN_FLAGS, one without libtorch none.
 option(ZSQ_PRECOMPILED_HEADERS "Precompile libtorch's headers" ON)
 function(zsq_precompile target)
@@ -30,24 +30,29 @@ function(zsq_define_precompiled_headers)
   endif()
 endfunction()
 
-# Half of the time that compiling a test takes at -O3 goes into optimising what runs once.
+# For code that runs once: half of the time that compiling it takes at -O3 goes into optimising it.
+set(ZSQ_RUNS_ONCE $<$<CONFIG:Release>:-O1>)
 function(zsq_test_flags target)
   target_link_libraries(${target} PRIVATE GTest::gtest)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE ZSQ_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${target} PRIVATE ${ZSQ_WARNINGS} $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE ${ZSQ_WARNINGS} ${ZSQ_RUNS_ONCE})
 endfunction()
 
 # zsq_library(<folder> SOURCES ... DEPS ...): the static library zsq_<folder>, linking only its row of
-# the level table. zsq_test(<folder> SOURCES ... DEPS ...): the GoogleTest program <folder>_test.
+# the level table. zsq_test(<folder> SOURCES ... DEPS ...): the GoogleTest program <folder>_test; with
+# NETWORKS its tests wait for tests/networks.
 function(zsq_library folder)
-  cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS;RUNS_ONCE" "" "SOURCES;DEPS" ${ARGN})
   add_library(zsq_${folder} STATIC ${ARG_SOURCES})
   add_library(zsq::${folder} ALIAS zsq_${folder})
   target_link_libraries(zsq_${folder} PUBLIC ${ARG_DEPS})
   target_include_directories(zsq_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                   $<INSTALL_INTERFACE:include/zsq>)
   target_compile_options(zsq_${folder} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${ZSQ_WARNINGS}>)
+  if(ARG_RUNS_ONCE)
+    target_compile_options(zsq_${folder} PRIVATE ${ZSQ_RUNS_ONCE})
+  endif()
   if(ZSQ_PRECOMPILED_HEADERS AND Libtorch::libtorch IN_LIST ARG_DEPS)
     if(ARG_OWN_FLAGS)
       zsq_precompile(zsq_${folder})
@@ -62,7 +67,7 @@ function(zsq_test folder)
   if(NOT ZSQ_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "WITHOUT_LIBTORCH" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WITHOUT_LIBTORCH;NETWORKS" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${folder}_test ${ARG_SOURCES})
   zsq_test_flags(${folder}_test)
   target_link_libraries(${folder}_test PRIVATE ${ARG_DEPS} GTest::gtest_main)
@@ -70,5 +75,6 @@ function(zsq_test folder)
     target_precompile_headers(${folder}_test REUSE_FROM zsq_precompiled_test)
   endif()
   gtest_discover_tests(${folder}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${folder};${ARG_LABELS}" TIMEOUT 900)
+                       PROPERTIES LABELS "${folder};${ARG_LABELS}" TIMEOUT 900
+                                  FIXTURES_REQUIRED "$<$<BOOL:${ARG_NETWORKS}>:networks>")
 endfunction()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [PRESET]: installs what is missing, builds, runs every test. Tests that need a GPU, or
-# large inputs that are not in the repository, say so and skip.
+# test.sh [PRESET]: installs what is missing, builds, runs every test. Tests that need a GPU say so and skip
+# where there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}

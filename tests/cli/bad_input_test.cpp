@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 
 namespace zsq {
 namespace {
@@ -60,8 +60,8 @@ TEST_F(Cli, AnOutputFolderThatCannotBeMadeIsSaidBeforeTheWork) {
 }
 
 TEST_F(Cli, AModelWithoutBatchNormExitsWith4AndTellsTheExportLine) {
-  const fs::path folded = test::shared_path("models/resnet20_cifar10_folded.onnx");
-  ZSQ_SKIP_WITHOUT(folded);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const fs::path folded = test::network_path("resnet20_random_folded.onnx");
   expect_error(4, "quantize " + folded.string() + " -o " + path("out"),
                {"BatchNorm", "torch.onnx.export"});
   const Outcome inspect = run("inspect --format json " + folded.string());

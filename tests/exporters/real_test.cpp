@@ -10,6 +10,7 @@
 #include "models/load.h"
 #include "quant/ranges.h"
 #include "tests/exporters/python.h"
+#include "tests/support/networks.h"
 #include "tests/support/shared.h"
 #include "tests/support/temp_folder.h"
 
@@ -17,25 +18,45 @@ namespace zsq::exporters {
 namespace {
 
 struct RealCase {
-  std::string model, preset, calibration, test;
+  std::string name;
+  std::filesystem::path model, calibration, test;
+  std::string preset;
   std::int64_t bits, images, convs;
   double agreement;
 };
+std::ostream& operator<<(std::ostream& stream, const RealCase& c) { return stream << c.name; }
+
+// Those that are made for the tests, and the trained ones beside the repository where it is there.
+std::vector<RealCase> real_cases() {
+  const auto made = test::network_path("");
+  const auto cifar = made / "cifar10/test_batch.bin", photographs = made / "photographs";
+  std::vector<RealCase> cases{
+      {"resnet20_8bit", made / "resnet20_random.onnx", cifar, cifar, "cifar10", 8, 64, 21, 0.95},
+      {"resnet20_4bit", made / "resnet20_random.onnx", cifar, cifar, "cifar10", 4, 64, 21, 0.9},
+      {"efficientnet_lite0", made / "efficientnet_lite0.onnx", photographs, photographs,
+       "efficientnet_lite0", 8, 6, 49, 1.0}};
+  const auto shared = test::shared_path("");
+  if (!std::filesystem::exists(shared / "models/resnet20_cifar10.onnx")) return cases;
+  const auto trained = shared / "models/resnet20_cifar10.onnx";
+  const auto train = shared / "data/cifar10/data_batch_1.bin";
+  const auto test = shared / "data/cifar10/test_batch.bin";
+  cases.push_back({"trained_resnet20_8bit", trained, train, test, "cifar10", 8, 64, 19, 1.0});
+  cases.push_back({"trained_resnet20_4bit", trained, train, test, "cifar10", 4, 64, 19, 0.9});
+  return cases;
+}
 
 class RealNetwork : public testing::TestWithParam<RealCase> {};
 
 TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   ZSQ_SKIP_WITHOUT_PYTHON();
+  ZSQ_SKIP_WITHOUT_NETWORKS();
   const RealCase& c = GetParam();
-  ZSQ_SKIP_WITHOUT(test::shared_path(c.model));
-  ZSQ_SKIP_WITHOUT(test::shared_path(c.test));
   const at::NoGradGuard no_grad;
-  const models::Model teacher = models::load(test::shared_path(c.model));
+  const models::Model teacher = models::load(c.model);
   const auto& shape = teacher.graph.input_shape;
   const auto preprocessing = eval::resolve({.preset = c.preset}, {shape[1], shape[2]});
-  const auto calibration =
-      eval::open_data(test::shared_path(c.calibration).string(), preprocessing);
-  const auto source = eval::open_data(test::shared_path(c.test).string(), preprocessing);
+  const auto calibration = eval::open_data(c.calibration.string(), preprocessing);
+  const auto source = eval::open_data(c.test.string(), preprocessing);
 
   QuantOptions options;
   options.weights.num_bits = c.bits;
@@ -44,7 +65,8 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   options.activations.calibration_images = c.images;
   std::tie(options.image_lo, options.image_hi) = preprocessing.value_limits();
   quant::Student student = quant::insert_quantizers(teacher, options);
-  quant::calibrate(student, [&] { return calibration->load(100, c.images).images; });
+  quant::calibrate(
+      student, [&] { return calibration->load(calibration->size() - c.images, c.images).images; });
 
   const test::TempFolder folder;
   const auto path = folder / "model.onnx";
@@ -61,19 +83,8 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
             c.agreement);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, RealNetwork,
-                         testing::Values(RealCase{"models/resnet20_cifar10.onnx", "cifar10",
-                                                  "data/cifar10/data_batch_1.bin",
-                                                  "data/cifar10/test_batch.bin", 8, 64, 19, 1.0},
-                                         RealCase{"models/resnet20_cifar10.onnx", "cifar10",
-                                                  "data/cifar10/data_batch_1.bin",
-                                                  "data/cifar10/test_batch.bin", 4, 64, 19, 0.9},
-                                         RealCase{"models/efficientnet_lite0.onnx",
-                                                  "efficientnet_lite0", "data/imagenet_sample",
-                                                  "data/imagenet_sample", 8, 6, 49, 1.0}),
-                         [](const auto& info) {
-                           return info.param.preset + "_" + std::to_string(info.param.bits) + "bit";
-                         });
+INSTANTIATE_TEST_SUITE_P(Files, RealNetwork, testing::ValuesIn(real_cases()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace zsq::exporters

@@ -9,7 +9,7 @@
 #include "formats/pth.h"
 #include "formats/safetensors.h"
 #include "tests/formats/helpers.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 
 namespace zsq::formats {
 namespace {
@@ -23,34 +23,26 @@ void expect_contains(const NamedArrays& all, const NamedArrays& wanted) {
 }
 
 TEST(RealFiles, ContainersOfOneNetworkHoldTheSameTensors) {
-  const auto folder = test::shared_path("importer");
-  ZSQ_SKIP_WITHOUT(folder);
-  const NamedArrays truth = read_safetensors(folder / "resnet20_random.safetensors").tensors;
-  EXPECT_EQ(truth.size(), 128u);
-  for (const char* name : {"resnet20_random.pth", "resnet20_random.legacy.pth"}) {
-    const NamedArrays state = read_pth(folder / name);
-    EXPECT_EQ(state.size(), truth.size());
-    expect_contains(truth, state);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  for (const auto& [name, tensors] :
+       {std::pair{"resnet20_random", 128u}, {"efficientnet_lite0", 296u}}) {
+    const auto file = [&, name = name](const char* suffix) {
+      return test::network_path(std::string(name) + suffix);
+    };
+    const NamedArrays truth = read_safetensors(file(".safetensors")).tensors;
+    EXPECT_EQ(truth.size(), tensors);
+    for (const char* suffix : {".pth", ".legacy.pth"}) {
+      const NamedArrays state = read_pth(file(suffix));
+      EXPECT_EQ(state.size(), truth.size());
+      expect_contains(truth, state);
+    }
   }
 }
 
-TEST(RealFiles, PublishedCheckpointEqualsItsSafetensors) {
-  const auto folder = test::shared_path("models");
-  ZSQ_SKIP_WITHOUT(folder);
-  const auto file = read_safetensors(folder / "resnet20_cifar10.safetensors");
-  EXPECT_EQ(file.metadata.at("num_classes"), "10");
-  const NamedArrays state = read_pth(folder / "resnet20-12fca82f.th");
-  EXPECT_EQ(state.size(), 97u);
-  expect_contains(file.tensors, state);
-  EXPECT_EQ(sha256_of_file(folder / "resnet20_cifar10.safetensors"),
-            "afc14bb56f0d30e6b815c1b15db209ed6893762ffad2afb15024f40944dc4b8c");
-}
-
 TEST(RealFiles, NpzOfNumPy) {
-  const auto path = test::shared_path("importer/resnet20_random.npz");
-  ZSQ_SKIP_WITHOUT(path);
-  const NamedArrays arrays = read_npz(path);
-  ASSERT_EQ(arrays.size(), 4u);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const NamedArrays arrays = read_npz(test::network_path("resnet20_random.npz"));
+  ASSERT_EQ(arrays.size(), 5u);
   EXPECT_EQ(find(arrays, "input")->shape, (std::vector<std::int64_t>{2, 3, 32, 32}));
   EXPECT_EQ(find(arrays, "tolerance")->as<double>()[0], 1e-3);
   const auto output = find(arrays, "output")->as<float>();
@@ -59,8 +51,7 @@ TEST(RealFiles, NpzOfNumPy) {
 }
 
 TEST(RealFiles, OnnxOfBothExporters) {
-  const auto folder = test::shared_path("importer");
-  ZSQ_SKIP_WITHOUT(folder);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
   struct Case {
     const char* name;
     std::int64_t opset;
@@ -68,11 +59,12 @@ TEST(RealFiles, OnnxOfBothExporters) {
     std::size_t nodes;
   };
   for (const Case& c : {Case{"shufflenet_v2_x0_5", 17, 56, 975},
+                        {"shufflenet_v2_x0_5_opset9", 9, 56, 662},
                         {"mobilenet_v3_small", 17, 34, 167},
-                        {"resnet10_dynamo", 20, 13, 118},
-                        {"neg_resnet_folded", 17, 0, 37}}) {
+                        {"resnet18_w25_dynamo", 20, 21, 186},
+                        {"resnet20_random_folded", 17, 0, 59}}) {
     SCOPED_TRACE(c.name);
-    const auto model = onnx::read(folder / (std::string(c.name) + ".onnx"));
+    const auto model = onnx::read(test::network_path(std::string(c.name) + ".onnx"));
     EXPECT_EQ(model.opset, c.opset);
     EXPECT_EQ(model.graph.nodes.size(), c.nodes);
     EXPECT_EQ(std::count_if(model.graph.nodes.begin(), model.graph.nodes.end(),
@@ -85,10 +77,9 @@ TEST(RealFiles, OnnxOfBothExporters) {
 
 // What is written is read back the same, and writing it again gives the same bytes.
 TEST(RealFiles, OnnxRoundTrip) {
-  const auto path = test::shared_path("models/efficientnet_lite0.onnx");
-  ZSQ_SKIP_WITHOUT(path);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
   const TempFolder folder;
-  const auto model = onnx::read(path);
+  const auto model = onnx::read(test::network_path("efficientnet_lite0.onnx"));
   onnx::write(folder / "a", model);
   const auto back = onnx::read(folder / "a");
   expect_same(back.graph.initializers, model.graph.initializers);

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "formats/onnx.h"
 #include "models/load.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 
 namespace zsq::models {
 namespace {
@@ -63,8 +63,8 @@ void damage(proto::Model& file, std::mt19937& random) {
 class Damaged : public testing::TestWithParam<const char*> {};
 
 TEST_P(Damaged, IsImportedOrRefused) {
-  const auto path = test::shared_path("importer/" + std::string(GetParam()) + ".onnx");
-  ZSQ_SKIP_WITHOUT(path);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const auto path = test::network_path(std::string(GetParam()) + ".onnx");
   const auto whole = proto::read(path);
   std::mt19937 random(20);
   int refused = 0;
@@ -82,8 +82,8 @@ TEST_P(Damaged, IsImportedOrRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Importer, Damaged,
-                         testing::Values("resnet10_dynamo", "shufflenet_v2_x0_5", "resnet20_random",
-                                         "mobilenet_v2_w35"),
+                         testing::Values("resnet18_w25_dynamo", "shufflenet_v2_x0_5",
+                                         "resnet20_random", "mobilenet_v2_w35"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real exported networks against onnxruntime's answers, stored beside them.
+// Networks that PyTorch's exporters wrote, against the answers of onnxruntime beside them.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,14 @@
 #include "formats/npy.h"
 #include "models/execute.h"
 #include "models/load.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq::models {
 namespace {
 
-using test::shared_path;
+namespace fs = std::filesystem;
+using test::network_path;
 
 at::Tensor array(const formats::NamedArrays& arrays, const std::string& name) {
   const auto* found = formats::find(arrays, name);
@@ -22,40 +23,50 @@ at::Tensor array(const formats::NamedArrays& arrays, const std::string& name) {
   return to_tensor(*found);
 }
 
-struct Case {
-  const char* name;
-  std::int64_t batch_norms;
-};
-std::ostream& operator<<(std::ostream& stream, const Case& c) { return stream << c.name; }
+// A file of build/networks; the answers are those of the network before the first '.', and before
+// the exporter's name.
+class Exported : public testing::TestWithParam<const char*> {};
 
-class Exported : public testing::TestWithParam<Case> {};
+fs::path answers_of(const std::string& name) {
+  auto network = name.substr(0, name.find("_dynamo"));
+  network = network.substr(0, network.find("_opset"));
+  return network_path(network + ".npz");
+}
 
 TEST_P(Exported, ComputesWhatOnnxruntimeComputes) {
-  const auto path = shared_path("importer/" + std::string(GetParam().name) + ".onnx");
-  ZSQ_SKIP_WITHOUT(path);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
   const at::NoGradGuard no_grad;
-  const auto model = load(path);
-  const auto truth = formats::read_npz(std::filesystem::path(path).replace_extension(".npz"));
+  const std::string name = GetParam();
+  const auto model = load(network_path(name + ".onnx"));
+  const auto truth = formats::read_npz(answers_of(name));
   const auto result = execute(model.graph, model.parameters, array(truth, "input"));
   const auto expected = array(truth, "output");
   ASSERT_EQ(result.sizes(), expected.sizes());
   EXPECT_LT((result - expected).abs().max().item<double>(),
             array(truth, "tolerance").item<double>());
-  EXPECT_EQ(model.classes, 10);
+  EXPECT_EQ(model.classes, expected.size(1));
   const auto verdict = inspect_batch_norm(model);
   EXPECT_EQ(verdict.kind, BatchNormVerdict::Kind::usable);
-  EXPECT_EQ(verdict.layers, GetParam().batch_norms);
+  const auto batch_norms = array(truth, "batch_norms");
+  const auto* counts = batch_norms.const_data_ptr<std::int64_t>();
+  EXPECT_EQ(verdict.layers, counts[0]);
+  EXPECT_EQ(verdict.channels, counts[1]);
+  EXPECT_EQ(verdict.negative_gammas, counts[2]);
   EXPECT_NO_THROW(require_batch_norm(model));
 }
 
-INSTANTIATE_TEST_SUITE_P(Importer, Exported,
-                         testing::Values(Case{"resnet18_w25", 21}, Case{"resnet14_bottleneck", 16},
-                                         Case{"mobilenet_v2_w35", 52},
-                                         Case{"shufflenet_v2_x0_5", 56},
-                                         Case{"mobilenet_v3_small", 34}, Case{"densenet_tiny", 25},
-                                         Case{"regnet_se_tiny", 28}, Case{"vgg_bn_tiny", 5},
-                                         Case{"resnet20_random", 21}, Case{"resnet10_dynamo", 13}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Importer, Exported,
+    testing::Values("resnet18_w25", "resnet18_w25_dynamo", "resnet14_bottleneck",
+                    "resnet14_bottleneck_dynamo", "resnet20_random", "resnet20_random_dynamo",
+                    "resnet20_padded", "resnet20_padded_dynamo", "mobilenet_v2_w35",
+                    "mobilenet_v2_w35_dynamo", "mobilenet_v3_small", "mobilenet_v3_small_dynamo",
+                    "shufflenet_v2_x0_5", "shufflenet_v2_x0_5_dynamo", "shufflenet_v2_x0_5_opset9",
+                    "shufflenet_v2_x0_5_opset11", "shufflenet_v2_x0_5_opset13",
+                    "shufflenet_v2_x0_5_opset15", "shufflenet_v2_x0_5_opset20", "densenet_tiny",
+                    "densenet_tiny_dynamo", "regnet_se_tiny", "regnet_se_tiny_dynamo",
+                    "vgg_bn_tiny", "vgg_bn_tiny_dynamo", "efficientnet_lite0"),
+    [](const auto& info) { return std::string(info.param); });
 
 std::string refusal(const Model& model) {
   try {
@@ -69,8 +80,7 @@ std::string refusal(const Model& model) {
 
 void expect_refused(const std::string& file, BatchNormVerdict::Kind kind,
                     const std::string& cause) {
-  const auto path = shared_path(file);
-  ZSQ_SKIP_WITHOUT(path);
+  const auto path = network_path(file);
   const auto model = load(path);
   EXPECT_EQ(inspect_batch_norm(model).kind, kind);
   const auto text = refusal(model);
@@ -81,13 +91,15 @@ void expect_refused(const std::string& file, BatchNormVerdict::Kind kind,
 }
 
 TEST(BatchNorm, FoldedOnesAreRefusedWithTheExportLine) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
   using Kind = BatchNormVerdict::Kind;
-  expect_refused("importer/neg_resnet_folded.onnx", Kind::folded, "folded");
-  expect_refused("models/resnet20_cifar10_folded.onnx", Kind::folded, "folded");
+  expect_refused("resnet20_random_folded.onnx", Kind::folded, "folded");
+  expect_refused("resnet20_random_dynamo_folded.onnx", Kind::folded, "folded");
 }
 
 TEST(BatchNorm, NetworksWithoutAnyAreRefused) {
-  expect_refused("importer/neg_vgg_nobn.onnx", BatchNormVerdict::Kind::none, "no BatchNorm");
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  expect_refused("vgg_nobn.onnx", BatchNormVerdict::Kind::none, "no BatchNorm");
 }
 
 // The newer exporter appends to the weight's name, and drops biases that are zero.

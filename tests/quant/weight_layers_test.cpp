@@ -9,7 +9,7 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "tests/quant/net.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 
 namespace zsq::quant {
 namespace {
@@ -110,9 +110,8 @@ TEST(WeightLayers, ANetworkOfEveryKindOfLayer) {
 }
 
 TEST(WeightLayers, AMobileNet) {
-  const auto path = test::shared_path("importer") / "mobilenet_v2_w35.onnx";
-  ZSQ_SKIP_WITHOUT(path);
-  const auto teacher = models::load(path);
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const auto teacher = models::load(test::network_path("mobilenet_v2_w35.onnx"));
   for (const auto& options : all_options()) expect_same(teacher, options);
 }
 

@@ -11,7 +11,7 @@
 #include "quant/paired_blocks.h"
 #include "quant/ranges.h"
 #include "tests/quant/net.h"
-#include "tests/support/shared.h"
+#include "tests/support/networks.h"
 #include "tests/train/tiny.h"
 #include "train/reconstruct_block.h"
 
@@ -273,9 +273,8 @@ TEST(Reconstruct, AWeightThatLayersShareIsDecidedOnce) {
 }
 
 TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
-  const auto path = test::shared_path("models/resnet20_cifar10.onnx");
-  ZSQ_SKIP_WITHOUT(path);
-  Prepared p(models::load(path), bits(2, 4));
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  Prepared p(models::load(test::network_path("resnet20_padded.onnx")), bits(2, 4));
   auto options = short_run();
   options.iterations = 12;
   const auto report = p.run(options);
