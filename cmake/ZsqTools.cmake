@@ -23,8 +23,17 @@ if(NOT ZSQ_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    # Each architecture takes as long to compile as the first: what runs here needs the one that is
+    # here. Without a GPU the oldest will do, whose code the driver translates on a newer GPU.
     if(NOT CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 75 80 90 120)
+      execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
+      if(ZSQ_CUDA STREQUAL "ON")
+        set(CMAKE_CUDA_ARCHITECTURES 75 80 90 120)
+      elseif(no_gpu)
+        set(CMAKE_CUDA_ARCHITECTURES 75)
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES native)
+      endif()
     endif()
     # CMake 3.25 does not know CUDA20; the .cu files hold no torch header, so 17 serves them.
     set(CMAKE_CUDA_STANDARD 17)

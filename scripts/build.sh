@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# build.sh [PRESET]: configures and builds a preset of CMakePresets.json (default: release) in
-# build/<preset>; build/bin then points to its programs. JOBS=<n> limits the compilers.
+# build.sh [PRESET [TARGET...]]: configures a preset of CMakePresets.json (default: release) in
+# build/<preset> and builds the targets (default: everything); build/bin then points to its programs.
+# JOBS=<n> limits the compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}
@@ -10,5 +11,5 @@ jobs=${JOBS:-$(nproc)}
 [[ $jobs -le $memory_jobs ]] || jobs=$((memory_jobs > 0 ? memory_jobs : 1))
 
 cmake --preset "$preset" > /dev/null
-cmake --build --preset "$preset" --parallel "$jobs"
+cmake --build --preset "$preset" --parallel "$jobs" ${2:+--target "${@:2}"}
 ln -sfnT "$preset/bin" build/bin

