@@ -2,6 +2,11 @@
 // What the passes promise beyond what operators use today.
 #include "cuda_kernels/bn_act.h"
 
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
 #include "tests/cuda_kernels/helpers.h"
 
 namespace zsq::cuda_kernels {
