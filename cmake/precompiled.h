@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precompiled for every target that uses libtorch: parsing these headers takes longer than compiling
-// what most sources say themselves. A source still includes what it uses.
+// Precompiled for every target that uses libtorch: parsing these headers takes longer than
+// compiling what most sources say themselves. A source still includes what it uses.
 #pragma once
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>

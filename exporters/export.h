@@ -25,8 +25,9 @@ struct ExportReport {
 
 // ONNX with Q/DQ nodes, opset 13 (17 where an operator needs it), for the student's target, input
 // "input" [N, C, H, W], output "logits". BatchNorm is folded exactly; activations uint8 with an
-// integer Clip (Min before an Add) where fewer than 8 bits or a Clip that was folded in ask for one; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel
-// (8-bit asymmetric weights, where asked for: uint8 with zero points); int32 bias.
+// integer Clip (Min before an Add) where fewer than 8 bits or a Clip that was folded in ask for
+// one; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel (8-bit
+// asymmetric weights, where asked for: uint8 with zero points); int32 bias.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata);
 
