@@ -5,9 +5,19 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "pipeline/stages/stages.h"
+#include "quant/target_rules.h"
 
 namespace zsq::pipeline {
 namespace {
+
+void warn_of_zero_points(const QuantOptions& options, Observer& observer) {
+  if (options.mode != Mode::deploy || quant::symmetric_weights(options, 8)) return;
+  const quant::TargetRules& rules = quant::target_rules(options.target);
+  observer.on_message(LogLevel::warning,
+                      "quantize.weights.symmetric=false gives 8-bit weights zero points, which " +
+                          std::string(rules.name) +
+                          " runs slowly: " + std::string(rules.weights.cost_of_zero_points));
+}
 
 Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   Recipe recipe = options.recipe;
@@ -16,6 +26,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
     recipe.quantize.activations.num_bits = options.scheme->activation_bits;
   }
   validate(recipe);
+  warn_of_zero_points(recipe.quantize, observer);
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)
     throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");

@@ -124,6 +124,15 @@ TEST_F(PlanTest, WarnsOfMoreThanAnHour) {
   EXPECT_NE(warnings.all.find("--recipe auto"), std::string::npos) << warnings.all;
 }
 
+TEST_F(PlanTest, WarnsOfEightBitWeightsWithZeroPoints) {
+  Warnings warnings;
+  prepare(folder_ / "shapes.onnx", options_, folder_ / "out", warnings);
+  EXPECT_EQ(warnings.all, "");
+  options_.recipe.quantize.weights.symmetric = Symmetry::no;
+  prepare(folder_ / "shapes.onnx", options_, folder_ / "out", warnings);
+  EXPECT_NE(warnings.all.find("zero points"), std::string::npos) << warnings.all;
+}
+
 // Stopped between two parts of its second stage, a run goes on with the parts that are finished.
 TEST_F(PlanTest, GoesOnWithTheFinishedParts) {
   const TheRun run = make_run();
