@@ -114,9 +114,22 @@ TEST(QuantizedFile, IsRefusedWithoutAFactory) {
   }
 }
 
-TEST(QuantizedFile, ScalesOfOneChainMustAgree) {
+// Codes that are read at twice the scale stand for twice the values.
+TEST(QuantizedFile, CodesMayBeReadAtAnotherScale) {
   auto file = quantized_conv();
   file.initializer("other", scalar(0.5)).file.graph.nodes[2].inputs[1] = "other";
+  Reader reader;
+  const auto x = at::linspace(-2, 5, 64).reshape({2, 2, 4, 4});
+  const auto image = (x / 0.25).round().clamp(-3, 12) * 0.5;
+  const auto w = at::tensor({0.5F, -1.0F, 0.25F, -0.625F}).reshape({2, 2, 1, 1});
+  const auto b = at::tensor({0.875F, -0.28125F});
+  EXPECT_TRUE(
+      at::allclose(file.run(x, reader.options), at::conv2d(image, w, b).flatten(1), 1e-5, 1e-6));
+}
+
+TEST(QuantizedFile, ZeroPointsOfOneChainMustAgree) {
+  auto file = quantized_conv();
+  file.initializer("other", byte(4)).file.graph.nodes[2].inputs[2] = "other";
   Reader reader;
   EXPECT_THROW(file.import(reader.options), Error);
 }
