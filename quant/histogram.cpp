@@ -3,6 +3,7 @@
 
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/histc.h>
 #include <ATen/ops/tensor.h>
 
@@ -11,18 +12,33 @@
 
 namespace zsq::quant {
 
-void Histogram::add(const at::Tensor& x) {
-  const auto flat = x.detach().reshape(-1);
-  const auto [smallest, largest] = at::aminmax(flat);
+bool Histogram::extend(const at::Tensor& x) {
+  const auto [smallest, largest] = at::aminmax(x);
   const double lo = smallest.item<float>(), hi = largest.item<float>();
   const bool first = counts_.empty();
   if (first || lo < min_ || std::isnan(lo)) min_ = lo;
   if (first || hi > max_ || std::isnan(hi)) max_ = hi;
   if (!std::isfinite(min_) || !std::isfinite(max_)) {
     counts_.resize(kBins);
-    return;
+    return false;
   }
   cover(lo, hi);
+  return true;
+}
+
+void Histogram::add(const at::Tensor& x, const at::Tensor& weights) {
+  const auto values = x.detach();
+  if (!extend(values)) return;
+  const auto bins = values.sub(lo_).div(width_).to(at::kLong).clamp(0, kBins - 1);
+  const auto counts = at::bincount(bins.reshape(-1), weights.expand_as(x).reshape(-1), kBins).cpu();
+  const auto sums = counts.to(at::kDouble);
+  for (std::int64_t i = 0; i < kBins; ++i) counts_[i] += sums.const_data_ptr<double>()[i];
+  total_ += sums.sum().item<double>();
+}
+
+void Histogram::add(const at::Tensor& x) {
+  const auto flat = x.detach().reshape(-1);
+  if (!extend(flat)) return;
   // histc counts in f32, which is exact up to 2^24.
   for (const auto& part : flat.split(std::int64_t{1} << 24)) {
     const auto counts = at::histc(part, kBins, lo_, lo_ + kBins * width_).cpu();

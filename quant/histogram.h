@@ -13,6 +13,8 @@ class Histogram {
   static constexpr std::int64_t kBins = 4096;
 
   void add(const at::Tensor& x);  // f32, any shape, at least one element
+  // Each value as often as `weights` says: f32, finite, broadcasts with x.
+  void add(const at::Tensor& x, const at::Tensor& weights);
 
   double min() const { return min_; }  // of all values seen; not finite if one was not
   double max() const { return max_; }
@@ -22,6 +24,8 @@ class Histogram {
   at::Tensor shares() const;            // f32 [kBins], sum 1
 
  private:
+  // Makes room for the values; false where one was not finite.
+  bool extend(const at::Tensor& x);
   void cover(double lo, double hi);
 
   double lo_ = 0, width_ = 0;  // of the first bin; of each bin. width_ 0: nothing seen

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and variance of a network's tensors over its training images, told by its BatchNorm layers:
-// no image is needed.
-//   BatchNorm         mean beta, variance gamma^2 v / (v + eps), whatever comes in
-//   Clip [a, b]       of N(m, s^2), with p = (a - m) / s, q = (b - m) / s, phi and Phi of N(0, 1):
-//                       E y   = a Phi(p) + b (1 - Phi(q)) + m (Phi(q) - Phi(p))
-//                               + s (phi(p) - phi(q))           (arXiv 1906.04721, appendix C)
-//                       E y^2 = a^2 Phi(p) + b^2 (1 - Phi(q)) + (m^2 + s^2) (Phi(q) - Phi(p))
-//                               + s ((m + a) phi(p) - (m + b) phi(q))
-//   other functions   of one value: E f and E f^2 by quadrature over N(m, s^2)
-//   Conv2d, Linear    mean W m + bias, variance W^2 s^2 (inputs independent), zeros at the border
-//   Add, Mul          of independent tensors
-//   pools             a window holds one value over: mean and variance stay
-//   network input     mean 0, variance 1: images as they are normalised
+// The distributions of a network's tensors over its training images, inferred from the running
+// statistics of its BatchNorm layers: no image is needed. Rows are those of quant/distribution.h.
+//   BatchNorm         N(beta, gamma^2 v / (v + eps)), whatever its input
+//   Clip, sigmoid, HardSwish, LeakyReLU, ...   f of the rows. Add and Mul of tensors that are
+//                     functions of one and the same tensor as well, so x * sigmoid(x) is exact
+//   Add, Mul          otherwise, of independent tensors: a squeeze-and-excitation gate, which
+//   hardly
+//                     varies, scales each channel
+//   Conv2d, Linear    without BatchNorm: N(W m + bias, W^2 s^2) (inputs independent), zeros at the
+//                     border
+//   AvgPool, GlobalAvgPool   of n values with the average correlation r of two of them
+//                     (moments.cpp): deviations times sqrt(r + (1 - r) / n)
+//   MaxPool           of n values: the largest of n^(1 - r) independent ones
+//   Pad, Concat, Slice, Resize, Flatten, ...   move values; a padded place is a constant
+//   network input     N(0, 1): images as they are normalised
 //   quantizers        pass on
 #pragma once
 #include "models/graph.h"
@@ -22,7 +24,11 @@ struct Moments {
   at::Tensor mean, variance;  // f32 [1, ...], the shape of the tensor for one image
 };
 
-// Of the outputs of `nodes`, in their order. A Softmax may only come after them.
+// Of the outputs of `nodes`, in their order: rows f32 [distribution::kNodes, ...]. A Softmax may
+// only come after them.
+std::vector<at::Tensor> activation_distributions(const models::Graph& graph,
+                                                 const models::ParameterStore& parameters,
+                                                 const std::vector<models::NodeId>& nodes);
 std::vector<Moments> activation_moments(const models::Graph& graph,
                                         const models::ParameterStore& parameters,
                                         const std::vector<models::NodeId>& nodes);

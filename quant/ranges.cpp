@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "quant/histogram.h"
 
 namespace zsq::quant {
 namespace {
@@ -72,42 +71,47 @@ class Percentile : public RangeObserver {
   Histogram histogram_;
 };
 
-// The smallest mean squared error of fake-quantization over (lo, hi) = r * (min, max), then over
-// either end alone, r in {1, 0.99, ..., 0.01}.
 class MeanSquaredError : public RangeObserver {
  public:
   explicit MeanSquaredError(const QuantizerSpec& spec) : spec_(spec) {}
   void observe(const at::Tensor& x) override { histogram_.add(x); }
-  Range range() const override {
-    const double min = histogram_.min(), max = histogram_.max();
-    if (!std::isfinite(max - min)) return {min, max};
-    const auto ratios = at::arange(100, 0, -1, at::kDouble).div(100);
-    const auto same = [&](double v) { return at::full_like(ratios, v); };
-    Range best = search(ratios.mul(min), ratios.mul(max));
-    if (min < 0 && max > 0) {
-      best = search(same(best.first), ratios.mul(max));
-      best = search(ratios.mul(min), same(best.second));
-    }
-    return best;
-  }
+  Range range() const override { return least_error_range(histogram_, spec_, 2); }
 
  private:
-  Range search(const at::Tensor& lo, const at::Tensor& hi) const {
-    const auto grid = cuda_kernels::grid_from_range(lo.to(at::kFloat), hi.to(at::kFloat),
-                                                    spec_.qmin, spec_.qmax, spec_.symmetric);
-    const auto values = histogram_.centres().expand({lo.size(0), Histogram::kBins}).contiguous();
-    const auto quantized = cuda_kernels::fake_quant(values, grid.scale, grid.zero_point, spec_.qmin,
-                                                    spec_.qmax, spec_.surrogate);
-    const auto errors = at::mv(quantized.sub(values).square(), histogram_.shares());
-    const auto best = errors.argmin().item<std::int64_t>();
-    return {lo[best].item<double>(), hi[best].item<double>()};
-  }
-
   QuantizerSpec spec_;
   Histogram histogram_;
 };
 
+// The best of the ranges (lo[i], hi[i]).
+Range least_error(const Histogram& histogram, const QuantizerSpec& spec, double power,
+                  const at::Tensor& lo, const at::Tensor& hi) {
+  const auto grid = cuda_kernels::grid_from_range(lo.to(at::kFloat), hi.to(at::kFloat), spec.qmin,
+                                                  spec.qmax, spec.symmetric);
+  const auto values = histogram.centres().expand({lo.size(0), Histogram::kBins}).contiguous();
+  const auto quantized = cuda_kernels::fake_quant(values, grid.scale, grid.zero_point, spec.qmin,
+                                                  spec.qmax, spec.surrogate);
+  const auto errors = at::mv(quantized.sub(values).abs().pow(power), histogram.shares());
+  const auto best = errors.argmin().item<std::int64_t>();
+  return {lo[best].item<double>(), hi[best].item<double>()};
+}
+
 }  // namespace
+
+Range least_error_range(const Histogram& histogram, const QuantizerSpec& spec, double power) {
+  const double min = histogram.min(), max = histogram.max();
+  if (!std::isfinite(max - min)) return {min, max};
+  const auto ratios = at::arange(100, 0, -1, at::kDouble).div(100);
+  const auto same = [&](double v) { return at::full_like(ratios, v); };
+  const auto search = [&](const at::Tensor& lo, const at::Tensor& hi) {
+    return least_error(histogram, spec, power, lo, hi);
+  };
+  Range best = search(ratios.mul(min), ratios.mul(max));
+  if (min < 0 && max > 0) {
+    best = search(same(best.first), ratios.mul(max));
+    best = search(ratios.mul(min), same(best.second));
+  }
+  return best;
+}
 
 std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec) {

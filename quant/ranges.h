@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cuda_kernels/weight_range.h"
+#include "quant/histogram.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -16,6 +17,11 @@ namespace zsq::quant {
 cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec,
                                bool per_channel, WeightRange rule);
 
+// The range with the smallest mean of |fake-quantized value - value|^power: (lo, hi) = r * (min,
+// max), then either end alone, r in {1, 0.99, ..., 0.01}. Not finite where a value was not.
+std::pair<double, double> least_error_range(const Histogram& histogram, const QuantizerSpec& spec,
+                                            double power);
+
 // Takes batches of one activation, answers the range.
 class RangeObserver {
  public:
@@ -23,16 +29,15 @@ class RangeObserver {
   virtual void observe(const at::Tensor& x) = 0;
   virtual std::pair<double, double> range() const = 0;  // lo <= 0 <= hi is not required
 };
-// ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse (histogram
-// search for the smallest squared error over r * (min, max), then over either end alone, r in {1,
-// ..., 0.01}). A range that is not finite tells of such a value among those seen.
+// ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse
+// (least_error_range, power 2). A range that is not finite tells of such a value among those seen.
 std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec);
 
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
-// options.calibration_images are seen; the rule bn_statistics uses no image: mean +- 4 deviations
-// over all channels by quant/moments.h, clipped by the activation. Quantizers upstream are active
-// while later ones are observed only for the weights; activations are observed unquantized.
+// options.calibration_images are seen. bn_statistics uses no image: least_error_range() of the
+// distributions of quant/moments.h, with the fourth power of the error. Quantizers upstream are
+// active while later ones are observed only for the weights; activations are observed unquantized.
 // Networks' input: options.image_lo/hi where known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 // The same on these images, all of them or, where those are fewer, options.calibration_images.

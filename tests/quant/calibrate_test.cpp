@@ -2,6 +2,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -85,6 +86,20 @@ TEST(Calibrate, EverySiteGetsAGridAndTheSecondTimeTheSame) {
   }
 }
 
+// Mean fourth power of a grid's error over channels N(mean, deviation^2) that are clipped: a sum in
+// double.
+double error_of(double scale, double zero_point, int qmax,
+                const std::vector<std::pair<double, double>>& channels, double lo, double hi) {
+  double error = 0;
+  for (const auto& [mean, deviation] : channels)
+    for (double z = -6; z <= 6; z += 1e-2) {
+      const double x = std::clamp(mean + deviation * z, lo, hi);
+      const double q = std::clamp<double>(std::nearbyint(x / scale) + zero_point, 0, qmax);
+      error += std::exp(-z * z / 2) * std::pow((q - zero_point) * scale - x, 4);
+    }
+  return error;
+}
+
 TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
   test::Net net;
   auto x = net.op("relu6", models::Clip{0, 6}, {net.conv_bn("stem", net.input(), 3, 2)});
@@ -105,10 +120,23 @@ TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
   EXPECT_EQ(batches.asked, 0);
   EXPECT_FLOAT_EQ(scale_of(student, "input.quantizer"), 5.1f / 255);
   EXPECT_EQ(zero_point_of(student, "input.quantizer"), 100);
-  EXPECT_FLOAT_EQ(scale_of(student, "relu6.quantizer"), 6.0f / 15);  // -1 + 8, clipped at 6
-  // -1 - 2 to 3 + 1, nearly: the variance is v / (v + eps)
-  EXPECT_NEAR(scale_of(student, "a.bn.quantizer"), 7.0 / 255, 1e-6);
-  EXPECT_EQ(zero_point_of(student, "a.bn.quantizer"), 109);  // 3 / (7 / 255) = 109.3
+
+  const auto expect_best = [&](const std::string& quantizer, int qmax, double lo, double hi,
+                               const std::vector<std::pair<double, double>>& channels, double end) {
+    double best = 1e9;
+    for (double top = 0.5; top < 7; top += 0.05)
+      for (double bottom = 0; bottom >= end; bottom -= 0.05) {
+        const double scale = (top - bottom) / qmax;
+        best = std::min(best,
+                        error_of(scale, std::nearbyint(-bottom / scale), qmax, channels, lo, hi));
+      }
+    EXPECT_LT(error_of(scale_of(student, quantizer), zero_point_of(student, quantizer), qmax,
+                       channels, lo, hi),
+              1.1 * best)
+        << quantizer;
+  };
+  expect_best("relu6.quantizer", 15, 0, 6, {{-1, 2}}, 0);
+  expect_best("a.bn.quantizer", 255, -100, 100, {{-1, 0.5}, {3, 0.25}}, -5);
 }
 
 TEST(Calibrate, SaysWhenImagesRunOut) {
