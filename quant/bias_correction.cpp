@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/bias_correction.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "quant/fold_batch_norm.h"
+#include "quant/inferred_values.h"
+#include "quant/moments.h"
 
 namespace zsq::quant {
 namespace {
 
 using models::Graph;
 using models::NodeId;
-
-// The tensor that layer `id` of the student reads, as a node of the teacher: names stay.
-NodeId teachers_input(const Student& student, const models::Model& teacher, NodeId id) {
-  NodeId source = student.graph[id].inputs[0];
-  while (activation_quantizer(student.graph[source])) source = student.graph[source].inputs[0];
-  return teacher.graph.id_of(student.graph[source].name);
-}
 
 // Mean over the images and places of an output, per channel: [C].
 at::Tensor channel_means(const at::Tensor& y) {
@@ -49,14 +45,39 @@ void subtract(Student& student, const models::Model& teacher, NodeId id, const s
   student.parameters.set(node.params.at(role), value.sub(shift.view(value.sizes())));
 }
 
+// What lies between a tensor of the teacher, whose nodes' names stay, and a layer of the student.
+struct Quantizers {
+  std::string source;
+  std::vector<const ActivationQuantizer*> chain;  // the last one first
+
+  at::Tensor act(at::Tensor x, const models::ParameterStore& parameters) const {
+    for (auto q = chain.rbegin(); q != chain.rend(); ++q) x = (*q)->forward({x}, parameters);
+    return x;
+  }
+};
+
+Quantizers quantizers_before(const Student& student, const WeightSite& site) {
+  Quantizers found;
+  NodeId source = student.graph[site.layer].inputs[0];
+  while (const auto* quantizer = activation_quantizer(student.graph[source])) {
+    found.chain.push_back(quantizer);
+    source = student.graph[source].inputs[0];
+  }
+  found.source = student.graph[source].name;
+  return found;
+}
+
 }  // namespace
 
 void correct_bias(Student& student, const models::Model& teacher, const WeightSite& site,
-                  const at::Tensor& mean) {
+                  const LayerInput& input) {
   const auto& latent = student.parameters.at(site.parameter);
-  const auto error =
-      site.op->forward({latent}, student.parameters).sub(teacher.parameters.at(site.parameter));
-  const auto shift = channel_means(apply_layer(student.graph[site.layer], mean, error));
+  const auto output = [&](const at::Tensor& mean, const at::Tensor& weight) {
+    return apply_layer(student.graph[site.layer], mean, weight);
+  };
+  const auto shift =
+      channel_means(output(input.quantized_mean, site.op->forward({latent}, student.parameters)) -
+                    output(input.mean, teacher.parameters.at(site.parameter)));
   const NodeId behind = batch_norm_behind(student.graph, student.graph.consumers(), site.layer);
   if (behind < 0) return subtract(student, teacher, site.layer, "bias", shift);
   const auto& node = student.graph[behind];
@@ -66,19 +87,37 @@ void correct_bias(Student& student, const models::Model& teacher, const WeightSi
            shift.mul(param("gamma")).div(param("variance").add(eps).sqrt()));
 }
 
-std::vector<Moments> layer_input_moments(const Student& student, const models::Model& teacher) {
-  std::vector<NodeId> inputs;
-  for (const auto& site : weight_sites(student))
-    inputs.push_back(teachers_input(student, teacher, site.layer));
-  return activation_moments(teacher.graph, teacher.parameters, inputs);
+std::vector<LayerInput> infer_layer_inputs(const Student& student, const models::Model& teacher) {
+  std::vector<NodeId> sources;
+  std::vector<Quantizers> quantizers;
+  for (const auto& site : weight_sites(student)) {
+    quantizers.push_back(quantizers_before(student, site));
+    sources.push_back(teacher.graph.id_of(quantizers.back().source));
+  }
+  const InferredValues values(teacher.graph, teacher.parameters, sources);
+  std::vector<LayerInput> inputs;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto mean_of = [&](const auto& function) { return values.mean_of(sources[i], function); };
+    const auto mean = mean_of([](const at::Tensor& x) { return x; });
+    const auto square = mean_of([](const at::Tensor& x) { return x.square(); });
+    const auto quantized =
+        mean_of([&](const at::Tensor& x) { return quantizers[i].act(x, student.parameters); });
+    inputs.push_back({mean, square.sub(mean.square()).clamp_min(0), quantized});
+  }
+  return inputs;
+}
+
+void correct_bias(Student& student, const models::Model& teacher,
+                  const std::vector<LayerInput>& inputs) {
+  const at::NoGradGuard no_grad;
+  const auto sites = weight_sites(student);
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    correct_bias(student, teacher, sites[i], inputs[i]);
 }
 
 void correct_bias(Student& student, const models::Model& teacher) {
   const at::NoGradGuard no_grad;
-  const auto moments = layer_input_moments(student, teacher);
-  const auto sites = weight_sites(student);
-  for (std::size_t i = 0; i < sites.size(); ++i)
-    correct_bias(student, teacher, sites[i], moments[i].mean);
+  correct_bias(student, teacher, infer_layer_inputs(student, teacher));
 }
 
 void adopt_corrected_biases(Student& student) {

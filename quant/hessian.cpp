@@ -26,7 +26,7 @@ class Walk {
         pair_(job.teacher, job.student),
         teacher_(pair_.teacher()),
         sites_(weight_sites(job.student)),
-        known_(layer_input_moments(job.student, teacher_)) {}
+        known_(infer_layer_inputs(job.student, teacher_)) {}
 
   void run() {
     begin();
@@ -84,8 +84,8 @@ class Walk {
   }
 
   // One value a channel; of a tensor without a map each value is one.
-  static at::Tensor channel_variance(const Moments& moments) {
-    const auto& v = moments.variance;
+  static at::Tensor channel_variance(const LayerInput& input) {
+    const auto& v = input.variance;
     return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
   }
 
@@ -118,7 +118,7 @@ class Walk {
     if (rounded_.insert(site.parameter).second)
       round_site_by_hessian(job_.student, teacher_, site, input_moments(block, index, layer));
     if (job_.student.options.bias_correction == BiasCorrection::bn_statistics)
-      correct_bias(job_.student, teacher_, site, known_[index].mean);
+      correct_bias(job_.student, teacher_, site, known_[index]);
     observer_.on_progress({"rounding",
                            static_cast<std::int64_t>(index) + 1,
                            std::ssize(sites_),
@@ -131,7 +131,7 @@ class Walk {
   PairedBlocks pair_;
   const models::Model& teacher_;  // of the pair
   std::vector<WeightSite> sites_;
-  std::vector<Moments> known_;                     // of what the layers read
+  std::vector<LayerInput> known_;                  // of what the layers read
   std::set<std::string> rounded_;                  // parameters
   std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
   Stopwatch begin_;

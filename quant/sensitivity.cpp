@@ -151,7 +151,14 @@ class Meter {
         round_site_by_hessian(student, model_, weight_sites(student)[i], moments);
     });
     if (job_.options.bias_correction == BiasCorrection::bn_statistics)
-      for (auto& [bits, student] : students) correct_bias(student, model_);
+      for (auto& [bits, student] : students) correct_weight_errors(student);
+  }
+
+  // Of the weights alone: what the inputs' grids do is measured apart.
+  void correct_weight_errors(Student& student) const {
+    auto inputs = infer_layer_inputs(student, model_);
+    for (LayerInput& input : inputs) input.quantized_mean = input.mean;
+    correct_bias(student, model_, inputs);
   }
 
   Change change(const Student& student, const WeightSite& site, LayerSensitivity& row,

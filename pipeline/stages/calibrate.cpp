@@ -5,6 +5,8 @@
 #include "core/seed.h"
 #include "pipeline/image_job.h"
 #include "pipeline/stages/stages.h"
+#include "quant/bias_correction.h"
+#include "quant/equalize.h"
 #include "quant/ranges.h"
 
 namespace zsq::pipeline {
@@ -19,6 +21,9 @@ void calibrate(const Run& run, quant::Student& student) {
                          stream_seed(run.seed(), "calibration", 0));
     });
   quant::refresh_weight_grids(student);
+  const QuantOptions& options = run.recipe.quantize;
+  if (options.bias_correction == BiasCorrection::bn_statistics)  // now of the activations as well
+    quant::correct_bias(student, options.equalize ? quant::equalize(run.teacher) : run.teacher);
 }
 
 }  // namespace zsq::pipeline

@@ -217,10 +217,11 @@ TEST(Hessian, RoundsAStudentAndCorrectsItsBias) {
   }
   // The last layer reads pooled values with means that BatchNorm tells: by hand.
   const auto& last = sites.back();
-  const auto mean = layer_input_moments(r.student, r.teacher).back().mean.flatten();
-  const auto error = last.op->forward({parameters.at(last.parameter)}, parameters)
-                         .sub(r.teacher.parameters.at("fc.weight"));
-  const auto expected = r.teacher.parameters.at("fc.bias").sub(at::matmul(error, mean));
+  const auto input = infer_layer_inputs(r.student, r.teacher).back();
+  const auto quantized = at::matmul(last.op->forward({parameters.at(last.parameter)}, parameters),
+                                    input.quantized_mean.flatten());
+  const auto exact = at::matmul(r.teacher.parameters.at("fc.weight"), input.mean.flatten());
+  const auto expected = r.teacher.parameters.at("fc.bias").sub(quantized).add(exact);
   EXPECT_TRUE(parameters.at("fc.bias").allclose(expected, 1e-4, 1e-5));
 }
 

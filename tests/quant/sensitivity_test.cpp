@@ -116,7 +116,7 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
   options.weights.num_bits = 3;
   options.first_last_bits = 0;
   const Student student = insert_quantizers(teacher, options);
-  const auto known = layer_input_moments(student, teacher);
+  const auto known = infer_layer_inputs(student, teacher);
   const auto sites = weight_sites(student);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const auto id = teacher.graph.id_of(student.graph[sites[i].layer].name);
