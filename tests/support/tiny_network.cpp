@@ -8,7 +8,10 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/hardsigmoid.h>
+#include <ATen/ops/hardswish.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tensor.h>
@@ -41,10 +44,12 @@ class NetworkBuilder {
 
   // Convolution without bias, BatchNorm and, where asked for, ReLU.
   models::NodeId conv(const std::string& name, models::NodeId x, std::int64_t in, std::int64_t out,
-                      std::int64_t kernel, std::int64_t stride, bool relu) {
-    set(name + ".weight", normal({out, in, kernel, kernel}, in * kernel * kernel));
+                      std::int64_t kernel, std::int64_t stride, bool relu,
+                      std::int64_t groups = 1) {
+    const std::int64_t per_group = in / groups;
+    set(name + ".weight", normal({out, per_group, kernel, kernel}, per_group * kernel * kernel));
     const std::int64_t pad = kernel / 2;
-    x = add(name, models::Conv2d{{stride, stride}, {pad, pad, pad, pad}}, {x},
+    x = add(name, models::Conv2d{{stride, stride}, {pad, pad, pad, pad}, {1, 1}, groups}, {x},
             {{"weight", name + ".weight"}});
     const std::string bn = name + ".bn";
     set(bn + ".gamma", at::ones({out}));
@@ -70,6 +75,25 @@ class NetworkBuilder {
     return add(name + ".relu", models::Clip{}, {sum});
   }
 
+  // Expansion, depthwise convolution, gate and projection, beside a shortcut where the shape stays.
+  models::NodeId inverted_residual(const std::string& name, models::NodeId x, std::int64_t in,
+                                   std::int64_t out, std::int64_t stride) {
+    const std::int64_t wide = 3 * in;
+    models::NodeId y = hard_swish(conv(name + ".expand", x, in, wide, 1, 1, false));
+    y = hard_swish(conv(name + ".depthwise", y, wide, wide, 3, stride, false, wide));
+    models::NodeId gate = add(name + ".squeeze", models::GlobalAvgPool{}, {y});
+    gate = pointwise(name + ".reduce", gate, wide, in);
+    gate = add(name + ".reduce.relu", models::Clip{}, {gate});
+    gate =
+        add(name + ".gate", models::HardSigmoid{}, {pointwise(name + ".excite", gate, in, wide)});
+    y = add(name + ".scale", models::Mul{}, {y, gate});
+    y = conv(name + ".project", y, wide, out, 1, 1, false);
+    return in == out && stride == 1 ? add(name + ".add", models::Add{}, {y, x}) : y;
+  }
+  models::NodeId hard_swish(models::NodeId x) {
+    return add(model_.graph[x].name + ".hardswish", models::HardSwish{}, {x});
+  }
+
   models::Model classify(models::NodeId x, std::int64_t width) {
     x = add("pool", models::GlobalAvgPool{}, {x});
     x = add("flatten", models::Flatten{}, {x});
@@ -82,6 +106,14 @@ class NetworkBuilder {
   }
 
  private:
+  // 1x1 convolution with bias.
+  models::NodeId pointwise(const std::string& name, models::NodeId x, std::int64_t in,
+                           std::int64_t out) {
+    set(name + ".weight", normal({out, in, 1, 1}, in));
+    set(name + ".bias", at::zeros({out}));
+    return add(name, models::Conv2d{}, {x},
+               {{"weight", name + ".weight"}, {"bias", name + ".bias"}});
+  }
   models::NodeId add(const std::string& name, models::Op op, std::vector<models::NodeId> inputs,
                      std::map<std::string, std::string> params = {}) {
     return model_.graph.add({name, std::move(op), std::move(inputs), std::move(params)});
@@ -106,6 +138,15 @@ models::Model untrained(std::uint64_t seed) {
   return net.classify(x, 24);
 }
 
+models::Model untrained_mobile(std::uint64_t seed) {
+  NetworkBuilder net(seed);
+  models::NodeId x = net.hard_swish(net.conv("stem", net.input(), 3, 16, 3, 2, false));
+  x = net.inverted_residual("block1", x, 16, 24, 2);
+  x = net.inverted_residual("block2", x, 24, 24, 1);
+  x = net.hard_swish(net.conv("head", x, 24, 64, 1, 1, false));
+  return net.classify(x, 64);
+}
+
 // The interpreter of models/ runs BatchNorm as at inference; here it takes batch moments and
 // updates the running ones.
 at::Tensor forward_in_training(const models::Model& model, const at::Tensor& images) {
@@ -120,8 +161,9 @@ at::Tensor forward_in_training(const models::Model& model, const at::Tensor& ima
     if (models::is<models::Input>(node)) {
       values.push_back(x);
     } else if (const auto* conv = models::get_if<models::Conv2d>(node)) {
-      values.push_back(at::conv2d(x, parameter("weight"), {}, conv->stride,
-                                  at::IntArrayRef({conv->pads[0], conv->pads[1]})));
+      values.push_back(at::conv2d(x, parameter("weight"), parameter("bias"), conv->stride,
+                                  at::IntArrayRef({conv->pads[0], conv->pads[1]}), {1, 1},
+                                  conv->groups));
     } else if (const auto* bn = models::get_if<models::BatchNorm>(node)) {
       values.push_back(at::batch_norm(x, parameter("gamma"), parameter("beta"), parameter("mean"),
                                       parameter("variance"), /*training=*/true, /*momentum=*/0.1,
@@ -130,6 +172,12 @@ at::Tensor forward_in_training(const models::Model& model, const at::Tensor& ima
       values.push_back(at::relu(x));
     } else if (models::is<models::Add>(node)) {
       values.push_back(at::add(x, values[static_cast<std::size_t>(node.inputs[1])]));
+    } else if (models::is<models::HardSwish>(node)) {
+      values.push_back(at::hardswish(x));
+    } else if (models::is<models::HardSigmoid>(node)) {
+      values.push_back(at::hardsigmoid(x));
+    } else if (models::is<models::Mul>(node)) {
+      values.push_back(at::mul(x, values[static_cast<std::size_t>(node.inputs[1])]));
     } else if (models::is<models::GlobalAvgPool>(node)) {
       values.push_back(at::adaptive_avg_pool2d(x, {1, 1}));
     } else if (models::is<models::Flatten>(node)) {
@@ -174,6 +222,12 @@ TinyNetwork train_tiny_network(std::uint64_t seed) {
   return {std::move(model), draw_shapes(1000, stream_seed(seed, "test images", 0))};
 }
 
+TinyNetwork train_tiny_mobile_network(std::uint64_t seed) {
+  models::Model model = untrained_mobile(seed);
+  train(model, seed);
+  return {std::move(model), draw_shapes(1000, stream_seed(seed, "test images", 0))};
+}
+
 double accuracy(const models::Model& model, const ShapeImages& data) {
   const at::NoGradGuard no_grad;
   const at::Tensor logits = models::execute(model.graph, model.parameters, data.images);
@@ -206,7 +260,9 @@ void save_onnx(const models::Model& model, const std::filesystem::path& path) {
     if (const auto* conv = models::get_if<models::Conv2d>(node)) {
       written.op_type = "Conv";
       parameters({"weight"});
+      if (node.params.count("bias")) parameters({"bias"});
       written.attributes = {
+          {"group", conv->groups},
           {"pads", std::vector<std::int64_t>(conv->pads.begin(), conv->pads.end())},
           {"strides", std::vector<std::int64_t>(conv->stride.begin(), conv->stride.end())}};
     } else if (const auto* bn = models::get_if<models::BatchNorm>(node)) {
@@ -221,8 +277,12 @@ void save_onnx(const models::Model& model, const std::filesystem::path& path) {
       written.op_type = "Relu";
     } else if (models::is<models::GlobalAvgPool>(node)) {
       written.op_type = "GlobalAveragePool";
+    } else if (const auto* gate = models::get_if<models::HardSigmoid>(node)) {
+      written.op_type = "HardSigmoid";
+      written.attributes = {{"alpha", static_cast<float>(gate->alpha)},
+                            {"beta", static_cast<float>(gate->beta)}};
     } else {
-      written.op_type = models::op_name(node.op);  // Add, Flatten
+      written.op_type = models::op_name(node.op);  // Add, Mul, HardSwish, Flatten
     }
     file.graph.nodes.push_back(std::move(written));
   }

@@ -17,6 +17,10 @@ struct TinyNetwork {
 };
 TinyNetwork train_tiny_network(std::uint64_t seed);
 
+// Inverted residuals as in a MobileNetV3: depthwise convolutions, HardSwish, and a gate of global
+// average pool, two 1x1 convolutions and HardSigmoid (squeeze and excitation).
+TinyNetwork train_tiny_mobile_network(std::uint64_t seed);
+
 // Per cent of the images that the model names correctly.
 double accuracy(const models::Model& model, const ShapeImages& data);
 
