@@ -44,7 +44,7 @@ TEST_F(Cli, DataThatIsNotThereIsNamed) {
   const std::string model = tiny().model.string();
   expect_error(2, "eval " + model + " --preset cifar10 --data " + path("none"),
                {path("none").c_str()});
-  expect_error(2, "eval " + model + " --data " + tiny().images.string(), {"--preset", "cifar10"});
+  expect_error(2, "run " + model + " " + path("none.png"), {"--preset", "cifar10"});
   expect_error(2, "eval " + model + " --preset cifar10", {"--data"});
   expect_error(
       2,

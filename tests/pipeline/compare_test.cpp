@@ -73,8 +73,8 @@ TEST(Compare, AnExportedFileWithItsTeacher) {
 // The ratios by their definition, for a layer worked out by hand: float input of the layer from the
 // teacher, quantized as the student does it.
 TEST(LayerErrors, AreSignalToNoiseRatiosOfOneLayerAlone) {
+  const auto& teacher = workplace().network.model;  // trained here, so before gradients are off
   const at::NoGradGuard no_grad;
-  const auto& teacher = workplace().network.model;
   QuantOptions options = load_recipe("instant").quantize;
   options.weights.num_bits = options.activations.num_bits = 4;
   auto student = quant::insert_quantizers(teacher, options);
