@@ -20,6 +20,7 @@ foreach(
   core/observer.h
   core/settings.h
   eval/options.h
+  eval/preprocessing_options.h
   generator/image_options.h
   generator/options.h
   models/precision.h
