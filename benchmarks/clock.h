@@ -15,10 +15,10 @@ namespace zsq::benchmarks {
 // Seconds on a monotonic clock, once the device has done what was asked of it.
 double now(c10::Device device);
 
-Seconds summarize(std::vector<double> samples);  // Error(internal) where there is none
+Seconds summarize(std::vector<double> samples);  // Error(internal) if there is none
 
 // Seconds per run of each case. In a round a case runs once untimed, so that the caches hold what
-// it leaves there, then as often as 5 ms take. Error(stopped) where the observer asks for it.
+// it leaves there, then as often as 5 ms take. Error(stopped) if the observer asks for it.
 std::vector<Seconds> time_cases(const std::vector<std::function<void()>>& cases,
                                 std::int64_t rounds, c10::Device device, Observer& observer);
 

@@ -191,7 +191,8 @@ class Cases {
         [=] { sequence->step(gradients, kLr); });
   }
 
-  // All weights of a network: ranges taken anew and fake-quantization, at once and layer by layer.
+  // All weights of a network: ranges computed again and fake-quantization, at once and layer by
+  // layer.
   void layers_of(const Network& network) {
     const std::string& name = network.name;
     Tensors weights, gradients;

@@ -12,7 +12,7 @@ struct Flops {
 };
 
 // Backward counts the products that a gradient needs and no other: one for the weight of a layer
-// where that learns (requires grad, also behind a quantizer), one for its input where something
+// where that learns (requires grad, also after a quantizer), one for its input where something
 // before it learns or the image itself wants a gradient.
 Flops count_flops(const models::Graph& graph, const models::ParameterStore& parameters,
                   bool image_wants_gradient);

@@ -17,7 +17,7 @@ struct StepSettings {
 };
 
 // Two untimed rounds, then `rounds` of a generator step and a student step. Error(numeric_failure)
-// where gradients are not finite: a step that is skipped tells no time.
+// if gradients are not finite: a step that is skipped tells no time.
 StepReport time_training_step(const models::Model& teacher, const StepSettings& settings,
                               const MachinePeaks& machine, std::int64_t rounds, Observer& observer);
 

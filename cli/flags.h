@@ -35,7 +35,7 @@ class Flags {
 
   bool has(const std::string& name) const { return values_.count(name) > 0; }
   bool on(const std::string& name) const { return values_[name].as<bool>(); }
-  std::string get(const std::string& name) const;  // empty where absent
+  std::string get(const std::string& name) const;  // empty if absent
   std::vector<std::string> list(const std::string& name) const;
   std::string required(const std::string& name, const std::string& what) const;
   double number(const std::string& name, double fallback) const;

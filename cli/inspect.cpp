@@ -49,28 +49,29 @@ void print_report(const InspectReport& r) {
   }
 }
 
-void print_damages(const std::map<std::int64_t, double>& damages) {
-  for (const auto& [bits, damage] : damages) std::printf(" %9.3g", damage);
+void print_sensitivities(const std::map<std::int64_t, double>& sensitivities) {
+  for (const auto& [bits, sensitivity] : sensitivities) std::printf(" %9.3g", sensitivity);
 }
 
 void print_sensitivity(const SensitivityReport& r) {
   if (r.layers.empty()) return;
-  const auto& columns = r.layers.front().weight_damage;
+  const auto& columns = r.layers.front().weight_sensitivity;
   std::printf(
-      "KL to the model's answers, nats an image, with one layer's weights (W) or input (A) "
-      "quantized alone;\n%lld synthetic images, by falling damage at W%lldA%lld\n\n",
+      "KL to the float model's predictions, nats per image, with one layer's weights (W) or input "
+      "(A) "
+      "quantized alone;\n%lld synthetic images, by falling sensitivity at W%lldA%lld\n\n",
       static_cast<long long>(r.images), static_cast<long long>(r.weight_bits),
       static_cast<long long>(r.activation_bits));
   std::printf("%-36s %10s %12s", "layer", "weights", "MACs");
   for (const char* what : {"W", "A"})
-    for (const auto& [bits, damage] : columns)
+    for (const auto& [bits, sensitivity] : columns)
       std::printf(" %9s", (what + std::to_string(bits)).c_str());
   std::printf("\n");
   for (const SensitivityRow& row : r.layers) {
     std::printf("%-36s %10lld %12lld", row.name.c_str(), static_cast<long long>(row.weights),
                 static_cast<long long>(row.macs));
-    print_damages(row.weight_damage);
-    print_damages(row.input_damage);
+    print_sensitivities(row.weight_sensitivity);
+    print_sensitivities(row.input_sensitivity);
     std::printf("\n");
   }
 }
@@ -86,7 +87,8 @@ int inspect(const Arguments& arguments) {
   flags.toggle("list_archs", "the built-in architectures that --arch names");
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
-  flags.toggle("sensitivity", "what few bits in each layer alone do to the answers, layers ranked");
+  flags.toggle("sensitivity",
+               "per-layer bit-width sensitivity: KL with one layer quantized, layers ranked");
   flags.preprocessing();
   flags.common();
   if (!flags.parse(arguments)) return 0;

@@ -68,7 +68,7 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
                 "agreement", 100 * s.agreement, s.divergence, static_cast<long long>(s.images),
                 s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
   if (!r.costliest_layer.empty())
-    std::printf("%-10s %s costs most\n", "layer", r.costliest_layer.c_str());
+    std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());
   if (!r.verdict.empty()) std::printf("%-10s %s\n", "verdict", r.verdict.c_str());
   print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
@@ -93,7 +93,8 @@ int quantize(const Arguments& arguments) {
                 "bits per layer for 1.2G bit operations, or 50% of those of W8A8",
                 "mixed.target_bops");
   flags.text("output_path,o", "FOLDER", "where the results go");
-  flags.text("recipe", "NAME|FILE", "way of running, `zsq recipes` lists them (default: auto)");
+  flags.text("recipe", "NAME|FILE",
+             "settings of the run; `zsq recipes` lists them (default: auto)");
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
@@ -101,7 +102,7 @@ int quantize(const Arguments& arguments) {
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",
                 "process.time_budget");
-  flags.text("min_top1", "PERCENT", "exit 3 where the student's top-1 is below");
+  flags.text("min_top1", "PERCENT", "exit with 3 if the student's top-1 is below");
   flags.toggle("resume", "go on from FOLDER/checkpoint, if there is one");
   flags.common();
   if (!flags.parse(arguments)) return 0;

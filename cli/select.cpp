@@ -13,8 +13,8 @@ namespace zsq::cli {
 int select(const Arguments& arguments) {
   Flags flags(
       "zsq select FOLDER...",
-      "Ranks output folders of `zsq quantize` by how near their model's answers are to the\n"
-      "original's, on synthetic images that no run had a part in: no real image is needed.");
+      "Ranks output folders of `zsq quantize` by the KL divergence of their predictions from the\n"
+      "original's, on held-out synthetic images: no real image is needed.");
   flags.positional("folder", -1);
   flags.text("model", "FILE", "the original model (default: where the first folder's report says)");
   flags.text("images", "FILE",

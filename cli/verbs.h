@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One verb per file. A verb takes the words behind its name and returns the exit code; errors are
+// One verb per file. A verb takes the words after its name and returns the exit code; errors are
 // thrown as zsq::Error.
 #pragma once
 #include <string>

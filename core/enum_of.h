@@ -6,7 +6,7 @@
 
 namespace zsq {
 
-// The value with this name; see enum_name for the way back.
+// The value with this name; enum_name() is the inverse.
 template <class Enum>
 constexpr std::optional<Enum> enum_of(std::string_view name) {
   for (std::size_t i = 0; i < EnumNames<Enum>::names.size(); ++i)

@@ -6,7 +6,7 @@
 
 namespace zsq {
 
-// The known name with the smallest edit distance to `name`; empty where none is close enough to be
+// The known name with the smallest edit distance to `name`; empty if none is close enough to be
 // a likely misspelling (distance above a third of the longer length).
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 

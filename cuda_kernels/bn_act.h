@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// bn_act_twins.h over tensors: checks, and the choice of the twin.
+// bn_act_implementations.h over tensors: checks, and the choice of the implementation.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
 #include <optional>
 
-#include "cuda_kernels/bn_act_twins.h"
+#include "cuda_kernels/bn_act_implementations.h"
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
@@ -20,7 +20,7 @@ struct FoldedBatchNorm {
 FoldedBatchNorm fold_batch_norm(const at::Tensor& gamma, const at::Tensor& beta,
                                 const at::Tensor& mean, const at::Tensor& variance, double eps);
 
-// x [N, C, H, W], a residual of its shape where there is one, four [C] tensors, eps >= 0, lo < hi.
+// x [N, C, H, W], a residual of its shape if there is one, four [C] tensors, eps >= 0, lo < hi.
 void check_batch_norm(const char* op, const at::Tensor& x,
                       const std::optional<at::Tensor>& residual, const at::Tensor& gamma,
                       const at::Tensor& beta, const at::Tensor& mean, const at::Tensor& variance,

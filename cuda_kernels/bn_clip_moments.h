@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A teacher's BatchNorm (inference) with the sum and the clip behind it, and the batch moments of
+// A teacher's BatchNorm (inference) with the sum and the clip after it, and the batch moments of
 // its input beside them (GDFQ 2003.03603 eq. 3 compares these with the running ones), in one pass.
 //   u = (x - mean) / sqrt(variance + eps) * gamma + beta (+ residual),   y = clamp(u, lo, hi)
 //   batch_mean_c = average over n, h, w of x,   batch_variance_c = average of (x - batch_mean_c)^2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNorm in training (batch moments, no running ones) and leaky ReLU behind it.
+// BatchNorm in training (batch moments, no running ones) and leaky ReLU after it.
 //   mean_c, variance_c: of x over n, h, w (biased);   u = (x - mean) / sqrt(variance + eps) * gamma
 //   + beta y = u where u > 0, else slope * u
 //

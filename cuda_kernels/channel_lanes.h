@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How CPU twins walk over a tensor whose channels have numbers of their own, in either memory
-// format. The numbers are spread over a row of elements once, so that inner loops are plain loops
-// over rows, whatever the number of channels.
+// How CPU implementations walk over a tensor whose channels have numbers of their own, in either
+// memory format. The numbers are spread over a row of elements once, so that inner loops are plain
+// loops over rows, whatever the number of channels.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "cuda_kernels/channel_moments_twins.h"
+#include "cuda_kernels/channel_moments_implementations.h"
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"

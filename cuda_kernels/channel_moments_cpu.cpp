@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/channel_lanes.h"
-#include "cuda_kernels/channel_moments_twins.h"
+#include "cuda_kernels/channel_moments_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_kernels/channel_moments_twins.h"
+#include "cuda_kernels/channel_moments_implementations.h"
 #include "cuda_kernels/channel_sums.cuh"
 
 namespace zsq::cuda_kernels {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cuda_kernels/channel_layout.h"
-#include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/fake_quant_implementations.h"
 
 namespace zsq::cuda_kernels {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the CPU twins run. Inner loops are functions marked ZSQ_VECTORIZED, compiled once per
-// instruction set and chosen when the program starts; they are handed whole runs of elements.
+// How the CPU implementations run. Inner loops are functions marked ZSQ_VECTORIZED, compiled once
+// per instruction set and chosen when the program starts; they are handed whole runs of elements.
 #pragma once
 #include <ATen/Parallel.h>
 

@@ -12,7 +12,7 @@ namespace zsq::cuda_kernels {
 bool cuda_available(std::string* why = nullptr);
 
 // Loads libtorch's CUDA library into the process; a second call does nothing. To be called before
-// anything else asks libtorch about CUDA, which remembers the answer. Throws Error(usage) where
+// anything else asks libtorch about CUDA, which remembers the answer. Throws Error(usage) if
 // cuda_available() is false or the library does not load.
 void load_cuda();
 

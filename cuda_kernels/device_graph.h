@@ -22,7 +22,7 @@ class DeviceGraph {
   // first runs, in ways that cannot be recorded: to be called a few times before record().
   virtual void warm_up(const std::function<void()>& body) = 0;
   // Records in the place of what was recorded before; runs nothing. Throws what the body throws,
-  // and Error(internal) where the body did what cannot be recorded (waited for the device, copied
+  // and Error(internal) if the body did what cannot be recorded (waited for the device, copied
   // from pageable memory); then nothing is recorded and nothing on the device has changed.
   virtual void record(const std::function<void()>& body) = 0;
   // Launches the recording on the current stream and returns at once.

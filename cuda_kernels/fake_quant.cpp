@@ -7,7 +7,7 @@
 
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
-#include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/fake_quant_implementations.h"
 #include "cuda_kernels/scale_gradient.h"
 
 namespace zsq::cuda_kernels {

@@ -7,7 +7,7 @@
 // [] per tensor, or [C] per channel along dimension 0 of x. x / scale is a true division.
 // Infinities clamp, NaN stays NaN.
 //
-// Surrogate gradient, first derivatives only: dL/dx = dL/dy inside the range and 0 where the code
+// Surrogate gradient, first derivatives only: dL/dx = dL/dy inside the range and 0 if the code
 // was clamped ("clipped"), or dL/dy everywhere ("pass_through", as the published zero-shot code
 // does it). dL/dscale is that of scale_gradient.h; zero_point gets none.
 #pragma once

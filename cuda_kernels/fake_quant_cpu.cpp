@@ -3,8 +3,8 @@
 #include <mutex>
 
 #include "cuda_kernels/cpu_loops.h"
-#include "cuda_kernels/fake_quant_twins.h"
-#include "cuda_kernels/weight_range_twins.h"
+#include "cuda_kernels/fake_quant_implementations.h"
+#include "cuda_kernels/weight_range_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/fake_quant_implementations.h"
 #include "cuda_kernels/layer_table.cuh"
 
 namespace zsq::cuda_kernels {

@@ -10,7 +10,7 @@
 
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
-#include "cuda_kernels/inundation_twins.h"
+#include "cuda_kernels/inundation_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

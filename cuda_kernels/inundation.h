@@ -5,7 +5,7 @@
 //
 // With scale and zero point held fixed, weight i crosses a rounding threshold iff k > r_i, where
 // r_i = d_i / |D_i| and d_i >= 0 is the distance from w_i to the next threshold in the direction
-// -D_i (infinite where D_i = 0 or the code is at the end of its range that way). Thresholds lie at
+// -D_i (infinite if D_i = 0 or the code is at the end of its range that way). Thresholds lie at
 // (q - zero_point + 1/2) * scale; a weight that lies exactly on one has the code that
 // round-half-even gives it, and d = 0 towards the other side.
 //
@@ -43,13 +43,13 @@ struct InundationLayer {
 
 // One entry per layer, on the device of the layers.
 struct InundationResult {
-  at::Tensor k;          // f32, 1 where skipped
+  at::Tensor k;          // f32, 1 if skipped
   at::Tensor crossings;  // i64: weights whose code (grid fixed) changed
   at::Tensor skipped;    // bool
 };
 
 // At least one layer, all on one device. `last_k`, the k of a step before this one or undefined,
-// lets the CPU twin look at fewer ratios; it changes no result.
+// lets the CPU implementation look at fewer ratios; it changes no result.
 InundationResult inundate_(const std::vector<InundationLayer>& layers, const InundationArgs& args,
                            const at::Tensor& last_k = {});
 

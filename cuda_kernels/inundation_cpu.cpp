@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda_kernels/cpu_loops.h"
-#include "cuda_kernels/inundation_twins.h"
+#include "cuda_kernels/inundation_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -21,7 +21,7 @@ ZSQ_VECTORIZED void ratio_run(const float* __restrict weight, const float* __res
     ratios[i] = crossing_ratio(weight[i], step[i], scale, zero_point, range, 0.0f);
 }
 
-// The grid of a run. `inverse` is 1 / scale, NaN where that is no normal float: then nothing is
+// The grid of a run. `inverse` is 1 / scale, NaN if that is no normal float: then nothing is
 // certain and all is worked out.
 struct RunGrid {
   float scale, zero_point, inverse, spare;
@@ -179,7 +179,7 @@ bool search_share(const InundationView& layer, std::int64_t begin, std::int64_t 
   return finite;
 }
 
-// k of each layer, 1 where a step is not finite. Ratios above k_max make no difference.
+// k of each layer, 1 if a step is not finite. Ratios above k_max make no difference.
 void search(std::vector<Search>& all, InundationStep args) {
   std::vector<Search*> pending;
   for (Search& one : all) pending.push_back(&one);

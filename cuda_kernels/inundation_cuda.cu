@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The m-th smallest ratio by radix selection: the bits of a float >= 0 order like its value, so
 // three histograms over 11, 11 and 9 bits pin it down. Every count stays in device memory.
-#include "cuda_kernels/inundation_twins.h"
+#include "cuda_kernels/inundation_implementations.h"
 #include "cuda_kernels/layer_table.cuh"
 
 namespace zsq::cuda_kernels {

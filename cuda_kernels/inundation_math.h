@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of inundation.h, once for both twins; quant_math.h says how it is compiled.
+// The arithmetic of inundation.h, once for both implementations; quant_math.h says how it is
+// compiled.
 #pragma once
 #include "cuda_kernels/quant_math.h"
 
@@ -27,7 +28,7 @@ constexpr float kPastThreshold = 3 * std::numeric_limits<float>::epsilon();
 constexpr float kRatioSlack = 1.0f + 1.0f / (1 << 20);
 
 // d / |step|: d is the distance from w to the next threshold in the direction of -step, 0 on the
-// threshold itself. Infinite, never NaN, where there is none: no step, or the code is at the end of
+// threshold itself. Infinite, never NaN, if there is none: no step, or the code is at the end of
 // its range that way, or w is NaN. `past` widens d by that multiple of the threshold's magnitude.
 ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, float scale, float zero_point,
                                      CodeRange range, float past) {

@@ -10,7 +10,7 @@
 
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
-#include "cuda_kernels/kl_divergence_twins.h"
+#include "cuda_kernels/kl_divergence_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

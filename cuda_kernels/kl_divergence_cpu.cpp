@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cuda_kernels/cpu_loops.h"
-#include "cuda_kernels/kl_divergence_twins.h"
+#include "cuda_kernels/kl_divergence_implementations.h"
 #include "cuda_kernels/quant_math.h"
 
 namespace zsq::cuda_kernels {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/cuda_common.cuh"
-#include "cuda_kernels/kl_divergence_twins.h"
+#include "cuda_kernels/kl_divergence_implementations.h"
 #include "cuda_kernels/quant_math.h"
 
 namespace zsq::cuda_kernels {

@@ -9,7 +9,7 @@
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
 #include "cuda_kernels/scale_gradient.h"
-#include "cuda_kernels/weight_range_twins.h"
+#include "cuda_kernels/weight_range_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of codes, written once for both twins. Both are compiled without fused
+// The arithmetic of codes, written once for both implementations. Both are compiled without fused
 // multiply-add and without fast-math, so every function here gives the same bits on host and
 // device. Tie rule: x / scale is a true division, and a quotient exactly between two integers
 // rounds to the even one. NaN passes through rounding and clamping; infinities clamp.

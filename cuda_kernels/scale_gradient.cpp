@@ -6,7 +6,7 @@
 
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/cuda_scope.h"
-#include "cuda_kernels/scale_gradient_twins.h"
+#include "cuda_kernels/scale_gradient_implementations.h"
 
 namespace zsq::cuda_kernels {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/channel_lanes.h"
-#include "cuda_kernels/scale_gradient_twins.h"
+#include "cuda_kernels/scale_gradient_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nearest-neighbour x2 and the 3x3 convolution behind it, on the small image.
+// Nearest-neighbour x2 and the 3x3 convolution after it, on the small image.
 //   y = conv2d(upsample_nearest(x, 2), weight, padding 1),  x [N, C, H, W] -> y [N, D, 2H, 2W]
 //
 // x f32 or bf16, contiguous or channels_last; y has x's type; weight f32 [D, C, 3, 3]. Gradients to

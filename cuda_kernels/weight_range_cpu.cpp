@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/cpu_loops.h"
-#include "cuda_kernels/weight_range_twins.h"
+#include "cuda_kernels/weight_range_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {
 
-// Minimum and maximum of a run, n >= 1; NaN where the run holds one.
+// Minimum and maximum of a run, n >= 1; NaN if the run holds one.
 ZSQ_VECTORIZED void run_min_max(const float* x, std::int64_t n, float* lo_out, float* hi_out) {
   float lo = x[0], hi = x[0];
   std::int32_t nan = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/layer_table.cuh"
-#include "cuda_kernels/weight_range_twins.h"
+#include "cuda_kernels/weight_range_implementations.h"
 
 namespace zsq::cuda_kernels {
 namespace {

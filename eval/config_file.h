@@ -15,7 +15,7 @@ class ConfigFile {
   // Error(bad_input): no such file, no JSON object, more than a configuration can hold (1 MB).
   explicit ConfigFile(const std::filesystem::path& path);
 
-  // The object under `key`, empty where there is none.
+  // The object under `key`, empty if there is none.
   std::optional<ConfigFile> object(const std::string& key) const;
 
   // null counts as not given.

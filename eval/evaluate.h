@@ -30,13 +30,13 @@ class ImageSource {
 at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& preprocessing);
 
 // CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder
-// (label = index in synsets.txt where there is one, in the folder or its parent, else of the sorted
+// (label = index in synsets.txt if there is one, in the folder or its parent, else of the sorted
 // folder names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed)
 // and labels. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocessing& preprocessing);
 
 // data.eval_data by the preprocessing of `options`, whose size is given where images have to be
-// decoded (npz needs no preprocessing); through data.eval_cache where that is set and the images
+// decoded (npz needs no preprocessing); through data.eval_cache if that is set and the images
 // are encoded (see eval/image_cache.h). What the cache does, the observer is told.
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer);
 

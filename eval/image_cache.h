@@ -13,9 +13,9 @@ namespace zsq::eval {
 // file in the folder data.eval_cache: pixels u8 [N, H, W, 3] as they are before normalizing,
 // so results are the same bit for bit, and the SHA-256 of each image's pixels; safetensors. Labels
 // are not kept. Where there is no such file, or the images (paths, sizes, times of change), the
-// preprocessing or the decoder are others than those it was made from, it is made anew, with a line
-// to the observer; it appears whole or not at all. Error(bad_input): a damaged file, which this
-// never overwrites, and what decoding throws; Error(stopped) where the observer asks for it.
+// preprocessing or the decoder are others than those it was made from, it is made again, with a
+// line to the observer; it appears whole or not at all. Error(bad_input): a damaged file, which
+// this never overwrites, and what decoding throws; Error(stopped) if the observer asks for it.
 std::unique_ptr<ImageSource> cached(const ImageFiles& source, const DataOptions& options,
                                     Observer& observer);
 

@@ -63,7 +63,7 @@ std::vector<fs::path> image_files(const fs::path& folder) {
       folder, [](const auto& entry) { return entry.is_regular_file() && is_image(entry.path()); });
 }
 
-// Class number by name, from synsets.txt in the folder or its parent; empty where there is none.
+// Class number by name, from synsets.txt in the folder or its parent; empty if there is none.
 std::map<std::string, std::int64_t> synset_indices(const fs::path& folder) {
   std::map<std::string, std::int64_t> index_of;
   for (const fs::path& place : {folder, folder / ".."}) {

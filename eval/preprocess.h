@@ -29,7 +29,7 @@ void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& prepro
 at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
                       const std::string& name);
 
-// The way back: f32 [3, height, width] as a network takes it, to the nearest pixel values.
+// the backward pass: f32 [3, height, width] as a network takes it, to the nearest pixel values.
 Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing);
 
 }  // namespace zsq::eval

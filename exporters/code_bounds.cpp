@@ -68,7 +68,7 @@ class Bounds {
     range = {std::min(range.least, other.least), std::max(range.most, other.most)};
   }
 
-  // What the quantizer behind the node does for it.
+  // What the quantizer after the node does for it.
   std::optional<Range> clip_of(NodeId id) const {
     if (plan_.saturates[id]) return Range{0, 1};
     const auto* clip = models::get_if<models::Clip>(student_.graph[id]);

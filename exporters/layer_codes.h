@@ -15,12 +15,12 @@ struct InputCodes {
 };
 
 struct LayerCodes {
-  // i8 with zero point 0 where the codes q - z fit, else u8 (q + 128) with its zero points. Where
+  // i8 with zero point 0 if the codes q - z fit, else u8 (q + 128) with its zero points. Where
   // the input is on a grid, i8 codes are multiplied by a power of two per channel and the scale is
   // divided by it: the same weights, and a finer step for the bias.
   formats::Array weight, zero_point;
   formats::Array scale;  // f32 [C]
-  // Absent where every bias is 0. With the input's step s_x: i32 round(bias / (s_x * scale[c])) and
+  // Absent if every bias is 0. With the input's step s_x: i32 round(bias / (s_x * scale[c])) and
   // its scale, product in f32; else the f32 bias itself.
   std::optional<formats::Array> bias, bias_scale;
 };

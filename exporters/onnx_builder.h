@@ -14,7 +14,7 @@ class OnnxBuilder {
   using Values = std::vector<std::string>;
   using Attributes = std::vector<formats::onnx::Attribute>;
 
-  // A name that no value has yet: `wanted`, or `wanted` with a number behind it.
+  // A name that no value has yet: `wanted`, or `wanted` with a number after it.
   std::string unique(const std::string& wanted);
 
   // Adds a node with one output and returns the name of that, which starts with `wanted`.

@@ -96,7 +96,7 @@ class Converter {
     if (calibrated_quantizer(student_, before))
       return quantize_value(id, op, requantized(id), bounds_[id]);
     if (pooled == pooled_.end()) return quantize_value(id, op, value(before), bounds_[id]);
-    // The pool runs in integers only where a quantizer is right behind it, so one more comes
+    // The pool runs in integers only where a quantizer is right after it, so one more comes
     // between the pool and the Flatten; it changes no value.
     const std::string on_grid = quantize_value(id, op, pooled->second, bounds_[id]);
     return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name), {});

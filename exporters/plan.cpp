@@ -22,7 +22,7 @@ bool keeps_zero_points(const quant::QuantizerSpec& spec) {
   return !spec.symmetric && spec.qmax - spec.qmin > 127;
 }
 
-// Empty where the target runs the layer in integers, else the rule that it breaks.
+// Empty if the target runs the layer in integers, else the rule that it breaks.
 std::string why_float(const quant::Student& student, const quant::TargetRules& rules,
                       const Plan& plan, NodeId layer) {
   const auto& graph = student.graph;
@@ -77,7 +77,7 @@ Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSit
             {}};
   for (const quant::WeightSite& site : sites) {
     plan.site[site.layer] = &site;
-    const NodeId behind = quant::batch_norm_behind(graph, plan.consumers, site.layer);
+    const NodeId behind = quant::following_batch_norm(graph, plan.consumers, site.layer);
     if (behind >= 0) plan.absorbed[behind] = true;
   }
   for (std::size_t i = 0; i < n; ++i) {

@@ -8,11 +8,11 @@ namespace zsq::exporters {
 struct Plan {
   std::vector<std::vector<models::NodeId>> consumers;
   // Index = NodeId: true where the node writes nothing and hands its input on. A BatchNorm folded
-  // into the layer before it, a Clip folded into the clamp bounds of the quantizers behind it, a
+  // into the layer before it, a Clip folded into the clamp bounds of the quantizers after it, a
   // quantizer without a scale.
   std::vector<bool> absorbed;
   // A HardSigmoid that the target runs in integers: the sum alpha x + beta, whose codes end at 0
-  // and 1 by the quantizers behind it.
+  // and 1 by the quantizers after it.
   std::vector<bool> saturates;
   std::vector<const quant::WeightSite*> site;  // index = NodeId of the layer; null: float weight
   std::vector<ExecutesAs> layers;              // one per convolution and linear layer

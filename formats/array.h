@@ -39,16 +39,16 @@ struct Array {
   }
 };
 
-// Bytes of a dense tensor. Error(bad_input) where a size is negative, the product overflows or
+// Bytes of a dense tensor. Error(bad_input) if a size is negative, the product overflows or
 // there are more than 64 dimensions: for shapes that come from a file.
 std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape);
 
-// Error(internal) where the data of an array to be written does not fit its shape.
+// Error(internal) if the data of an array to be written does not fit its shape.
 void require_consistent(const std::string& name, const Array& array);
 
 // In file order.
 using NamedArrays = std::vector<std::pair<std::string, Array>>;
 
-const Array* find(const NamedArrays& arrays, std::string_view name);  // null where absent
+const Array* find(const NamedArrays& arrays, std::string_view name);  // null if absent
 
 }  // namespace zsq::formats

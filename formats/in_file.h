@@ -7,7 +7,7 @@
 
 namespace zsq::formats {
 
-// Runs a reader and puts the file's name in front of what it complains about.
+// Runs a reader and puts the file's name before what it complains about.
 template <class Function>
 auto in_file(const std::filesystem::path& path, Function&& function) {
   try {

@@ -18,7 +18,7 @@ class NpyWriter {
  public:
   NpyWriter(const std::filesystem::path& path, DType dtype, const std::vector<std::int64_t>& shape);
   void write(std::span<const std::byte> bytes);
-  void commit();  // Error(internal) where bytes are missing or too many
+  void commit();  // Error(internal) if bytes are missing or too many
 
  private:
   AtomicFile file_;

@@ -175,7 +175,7 @@ Header read_header(pbf_reader message) {
   return header;
 }
 
-// The shape may stand behind the data, so the elements are read in a second pass.
+// The shape may stand after the data, so the elements are read in a second pass.
 void read_data(pbf_reader message, Header& header, ExternalData& external) {
   Array& array = header.tensor.array;
   array.dtype = from_data_type(header.data_type);

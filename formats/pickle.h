@@ -45,7 +45,7 @@ struct PickleValue {
   const PickleValue* state = nullptr;
 
   bool is(Kind wanted) const { return kind == wanted; }
-  // The value of a text key of a dict, null where absent; where a key occurs again the last counts.
+  // The value of a text key of a dict, null if absent; where a key occurs again the last counts.
   const PickleValue* get(std::string_view key) const;
 };
 

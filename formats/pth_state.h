@@ -15,7 +15,7 @@ namespace zsq::formats {
 
 using NamedTensors = std::vector<std::pair<std::string, const PickleValue*>>;
 
-// Names without "module."; the values are tensors. Error(bad_input) where there is no state dict.
+// Names without "module."; the values are tensors. Error(bad_input) if there is no state dict.
 NamedTensors find_state_dict(const PickleValue& root);
 
 // All bytes of a storage, exactly as many as it declares.

@@ -63,7 +63,7 @@ class SafetensorsWriter {
                     const std::map<std::string, std::string>& metadata);
   // The next bytes of the data, which is that of all tensors in the order given.
   void write(std::span<const std::byte> bytes);
-  // Error(internal) where bytes are missing or too many.
+  // Error(internal) if bytes are missing or too many.
   void commit();
 
  private:

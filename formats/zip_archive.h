@@ -27,7 +27,7 @@ class ZipArchive {
   explicit ZipArchive(const std::filesystem::path& path);
 
   const std::vector<Entry>& entries() const { return entries_; }  // in directory order
-  const Entry* find(const std::string& name) const;               // null where absent
+  const Entry* find(const std::string& name) const;               // null if absent
   std::vector<std::byte> read(const Entry& entry) const;          // checks the CRC
 
  private:

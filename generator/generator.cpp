@@ -110,7 +110,7 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
   uniform("conv3.bias", {channels}, kNarrow * 9);
 }
 
-at::Tensor Generator::latent(const Draw& draw) const {
+at::Tensor Generator::latent(const LatentBatch& draw) const {
   const auto noisy =
       at::embedding(store_.at("embedding"), draw.labels).add(draw.noise, options_.noise_scale);
   auto weights = draw.weights;
@@ -122,8 +122,8 @@ at::Tensor Generator::latent(const Draw& draw) const {
   return options_.disentangle ? at::linear(mixed, store_.at("map.weight")) : mixed;
 }
 
-at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name, const Draw& draw,
-                                double eps, double slope) const {
+at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
+                                const LatentBatch& draw, double eps, double slope) const {
   auto gamma = store_.at(name + ".gamma"), beta = store_.at(name + ".beta");
   if (conditional_) {  // the weights of an image's labels, spread over all classes, are its targets
     auto weights = draw.targets;
@@ -137,7 +137,7 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name, co
   return cuda_kernels::bn_leaky_relu(x, gamma, beta, eps, slope);
 }
 
-at::Tensor Generator::forward(const Draw& draw, Precision precision) const {
+at::Tensor Generator::forward(const LatentBatch& draw, Precision precision) const {
   constexpr double kSlope = 0.2, kNoSlope = 1, kEps = 1e-5;
   const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };

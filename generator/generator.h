@@ -18,7 +18,7 @@
 namespace zsq::generator {
 
 // One draw. A single sample has weight 1 on its first label and 0 on the rest.
-struct Draw {
+struct LatentBatch {
   at::Tensor labels;   // int64 [N, K]; distinct within a row
   at::Tensor weights;  // f32 [N, K], rows sum to 1
   at::Tensor noise;    // f32 [N, K, feature width]
@@ -28,7 +28,7 @@ struct Draw {
 class Generator {
  public:
   // Widths, classes and image size come from the teacher; initial weights from stream_seed(seed,
-  // ...). The tensors live on the teacher's device. Error(unsupported_model) where the teacher does
+  // ...). The tensors live on the teacher's device. Error(unsupported_model) if the teacher does
   // not end in a linear layer or a 1x1 convolution.
   Generator(const models::Model& teacher, const GeneratorOptions& options, std::uint64_t seed);
 
@@ -36,16 +36,16 @@ class Generator {
   // calibration and measurement draw from the far ends named here.
   static constexpr std::uint64_t kCalibrationSteps = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kHeldOutSteps = std::uint64_t{1} << 63;
-  Draw draw(std::int64_t n, std::uint64_t step) const;
+  LatentBatch draw(std::int64_t n, std::uint64_t step) const;
 
   // Images [N, C, H, W] (channels_last), normalised like the teacher's input; training-mode
   // BatchNorm, so an image depends on the batch that it is made in. The images are f32 whatever
   // `precision` the layers work in.
-  at::Tensor forward(const Draw& draw, Precision precision = Precision::fp32) const;
+  at::Tensor forward(const LatentBatch& draw, Precision precision = Precision::fp32) const;
 
   // What forward() starts from, [N, width]: with normalised embeddings v_k of the labels
   //   map(sum_k a_k v_k / sqrt(sum_k a_k^2)),   without the root where options say so.
-  at::Tensor latent(const Draw& draw) const;
+  at::Tensor latent(const LatentBatch& draw) const;
 
   // All state by name, for the optimizer (those that require a gradient) and for checkpoints.
   std::vector<std::pair<std::string, at::Tensor>> parameters() const;
@@ -63,8 +63,8 @@ class Generator {
 
  private:
   // BatchNorm `name` in training, then leaky ReLU.
-  at::Tensor normalise(const at::Tensor& x, const std::string& name, const Draw& draw, double eps,
-                       double slope) const;
+  at::Tensor normalise(const at::Tensor& x, const std::string& name, const LatentBatch& draw,
+                       double eps, double slope) const;
 
   GeneratorOptions options_;
   std::uint64_t seed_;

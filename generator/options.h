@@ -45,8 +45,9 @@ struct GeneratorOptions {
 
 template <class Visitor, class Options>
 void visit_generator_settings(Visitor&& visit, Options& o) {
-  visit(SettingInfo{"generate.superposing", "what is drawn once: each sample, or the whole batch",
-                    "", 0, 0, "Qimera 4.1"},
+  visit(SettingInfo{"generate.superposing",
+                    "whether each sample, or the whole batch at once, is superposed or not", "", 0,
+                    0, "Qimera 4.1"},
         o.superposing);
   visit(SettingInfo{"generate.superposed_share", "p, share of superposed samples", "", 0, 1},
         o.superposed_share);
@@ -57,15 +58,15 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.dirichlet_alpha", "concentration of the Dirichlet weights", "", 1e-3,
                     1e3},
         o.dirichlet_alpha);
-  visit(SettingInfo{"generate.normalise_superposed",
-                    "bring a mixture of embeddings to the length of one; published code: not"},
-        o.normalise_superposed);
+  visit(
+      SettingInfo{"generate.normalise_superposed",
+                  "scale a superposed embedding to the norm of a single one (published code: off)"},
+      o.normalise_superposed);
   visit(SettingInfo{"generate.embeddings_from_classifier",
                     "start class embeddings from the rows of the last layer, linear or a 1x1 "
                     "convolution (EEI)"},
         o.embeddings_from_classifier);
-  visit(SettingInfo{"generate.train_embeddings", "let the class embeddings learn"},
-        o.train_embeddings);
+  visit(SettingInfo{"generate.train_embeddings", "train the class embeddings"}, o.train_embeddings);
   visit(SettingInfo{"generate.disentangle", "linear map from feature width to latent width"},
         o.disentangle);
   visit(SettingInfo{"generate.latent_width", "width of the latent; 0: by image size", "", 0, 4096},
@@ -84,8 +85,8 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
         o.bns_weight);
   visit(SettingInfo{"generate.bank",
-                    "image bank (of `zsq generate --form safetensors`) to learn "
-                    "from beside the generator"},
+                    "image bank (from `zsq generate --form safetensors`) used in addition to the "
+                    "generator"},
         o.bank);
   visit(SettingInfo{"generate.bank_share", "share of each student batch taken from the bank", "", 0,
                     1},

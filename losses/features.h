@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a student's maps are from the teacher's, [N, C_l, H_l, W_l] each, in the same order. The
-// teacher's get no gradient. Error(internal) where the lists do not pair.
+// teacher's get no gradient. Error(internal) if the lists do not pair.
 #pragma once
 #include <ATen/core/Tensor.h>
 

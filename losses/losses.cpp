@@ -16,12 +16,12 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 }
 
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
-                                     double hardness) {
+                                     double focal_gamma) {
   const auto log_p = at::log_softmax(logits, 1).gather(1, labels.unsqueeze(1));
-  if (hardness == 0) return log_p.mean().neg();
+  if (focal_gamma == 0) return log_p.mean().neg();
   // The derivative of a power below 1 has no bound at 0.
   constexpr double kSmallest = 1e-6;
-  return log_p.expm1().neg().clamp_min(kSmallest).pow(hardness).mul(log_p).mean().neg();
+  return log_p.expm1().neg().clamp_min(kSmallest).pow(focal_gamma).mul(log_p).mean().neg();
 }
 
 namespace {

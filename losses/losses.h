@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses of the loop that are plain functions of tensors. The student's KL divergence is
-// cuda_kernels/kl_divergence.h.
+// The losses of the training loop that are plain functions of tensors. The student's KL divergence
+// is cuda_kernels/kl_divergence.h.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,11 +13,11 @@ namespace zsq::losses {
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
 // Cross-entropy in which images that are named with confidence count less: mean over the batch of
-// (1 - p_n)^hardness * -log p_n, p_n the softmax probability of the label, in nats (HAST
-// 2303.13826). The weight takes part in the gradient. hardness 0: plain cross-entropy. logits [N,
-// C] f32, labels int64 [N] -> scalar.
+// (1 - p_n)^focal_gamma * -log p_n, p_n the softmax probability of the label, in nats (HAST
+// 2303.13826). The weight takes part in the gradient. focal_gamma 0: plain cross-entropy. logits
+// [N, C] f32, labels int64 [N] -> scalar.
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
-                                     double hardness);
+                                     double focal_gamma);
 
 // Of one layer's input, [C] f32.
 struct Moments {

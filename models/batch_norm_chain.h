@@ -5,7 +5,7 @@
 
 namespace zsq::models {
 
-// BatchNorm [-> Add with a residual] [-> Clip]; -1 where there is none of the kind.
+// BatchNorm [-> Add with a residual] [-> Clip]; -1 if there is none of the kind.
 struct BatchNormChain {
   NodeId batch_norm = -1, add = -1, residual = -1, clip = -1;
 };

@@ -98,7 +98,7 @@ class Finder {
       if (is_layer(graph_[id])) open_.layers.push_back(id);
   }
 
-  // The weight of the one convolution of a unit; undefined where it is something else.
+  // The weight of the one convolution of a unit; undefined if it is something else.
   at::Tensor weight_of_lone_convolution(const Unit& unit) const {
     if (unit.layers.size() != 1 || unit.block.residual || unit.gate) return {};
     const Node& layer = graph_[unit.layers.front()];

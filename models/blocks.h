@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units of a network that are looked at one by one: where a tensor stands alone between what is
-// before it and what is behind it, the network can be cut.
+// before it and what is after it, the network can be cut.
 #pragma once
 #include "models/execute.h"
 
@@ -29,7 +29,7 @@ std::vector<NodeId> feature_nodes(const Graph& graph, const ParameterStore& para
 
 // The nodes on ways from `entry` to `exit` as a graph of their own, with the constants that they
 // read; names and parameters stay. Its input is the value of `entry`, of shape `entry_shape` with a
-// batch of one; as_images() brings a value into the form that it takes. Error(internal) where
+// batch of one; as_images() brings a value into the form that it takes. Error(internal) if
 // something else than `entry` leads to `exit`.
 Graph cut_out(const Graph& graph, NodeId entry, NodeId exit, const Shape& entry_shape);
 

@@ -14,7 +14,7 @@ struct Taps {
 };
 
 // input f32 [N, C, H, W]; returns the output node's value in f32, [N, classes] for a classifier.
-// With Precision::bf16 convolutions run in bf16 and hand on bf16 until a global pool or a linear
+// With Precision::bf16 convolutions run in bf16 and pass on bf16 until a global pool or a linear
 // layer, which give f32; taps are then bf16 as well.
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
                    Taps* taps = nullptr, Precision precision = Precision::fp32);

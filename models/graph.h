@@ -121,7 +121,7 @@ struct Graph {
   NodeId add(Node node);  // appends; Error(internal) on a duplicate name or a later input
   const Node& operator[](NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   Node& operator[](NodeId id) { return nodes[static_cast<std::size_t>(id)]; }
-  NodeId id_of(const std::string& name) const;  // Error(internal) where absent
+  NodeId id_of(const std::string& name) const;  // Error(internal) if absent
   std::vector<std::vector<NodeId>> consumers() const;
 };
 
@@ -142,7 +142,7 @@ class ParameterStore {
   bool contains(const std::string& name) const;
   void set(const std::string& name, at::Tensor value);
   const std::vector<std::string>& names() const { return names_; }
-  at::Device device() const;     // where all of them lie; Error(internal) where there is none
+  at::Device device() const;     // where all of them lie; Error(internal) if there is none
   ParameterStore clone() const;  // deep copy, detached, no gradients
 
  private:

@@ -52,7 +52,7 @@ struct BatchNormVerdict {
 BatchNormVerdict inspect_batch_norm(const Model& model);
 void require_batch_norm(const Model& model);  // Error(unsupported_model) with the explanation
 
-// Multiply-accumulates of one image, per node (index = NodeId; 0 where there are none).
+// Multiply-accumulates of one image, per node (index = NodeId; 0 if there are none).
 std::vector<std::int64_t> multiply_accumulates(const Model& model);
 
 }  // namespace zsq::models

@@ -17,7 +17,7 @@ std::int64_t product(const Shape& shape, std::size_t from = 0) {
 std::string text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
 
 // Number of windows along one dimension. In ceil mode a window that would begin in the padding
-// behind the map is dropped.
+// after the map is dropped.
 std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride,
                      std::int64_t before, std::int64_t after, std::int64_t dilation, bool ceil) {
   const auto span = size + before + after - dilation * (kernel - 1) - 1;

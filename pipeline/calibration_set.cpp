@@ -29,17 +29,17 @@ std::int64_t affordable_steps(const train::ImageJob& job, double seconds) {
 
 at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
   const std::string images = std::to_string(job.images) + " images";
-  if (job.options.source == ImageSource::drawn) {
-    observer.on_message(LogLevel::info, "drawing " + images);
+  if (job.options.source == ImageSource::dead_leaves) {
+    observer.on_message(LogLevel::info, "generating " + images + " (dead leaves)");
   } else {
     if (seconds > 0) job.options.steps = affordable_steps(job, seconds);
-    observer.on_message(LogLevel::info,
-                        "making " + images + " in " + std::to_string(job.options.steps) + " steps");
+    observer.on_message(LogLevel::info, "optimising " + images + " in " +
+                                            std::to_string(job.options.steps) + " steps");
   }
   return made_images(job, observer);
 }
 
-// The images and, behind them, other views of them.
+// The images and, after them, other views of them.
 at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t number) {
   ImageOptions options = recipe.images;
   options.augment_share = 1;

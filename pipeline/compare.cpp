@@ -33,7 +33,7 @@ std::map<std::string, NodeId> layer_outputs(const models::Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     if (!quant::is_layer(graph[id])) continue;
-    const NodeId batch_norm = quant::batch_norm_behind(graph, consumers, id);
+    const NodeId batch_norm = quant::following_batch_norm(graph, consumers, id);
     outputs[graph[id].name] = batch_norm >= 0 ? batch_norm : id;
   }
   return outputs;
@@ -66,7 +66,7 @@ class Comparison {
   Comparison(const std::filesystem::path& a, const std::filesystem::path& b,
              const CompareOptions& options, Observer& observer)
       : options_(options), recipe_(options.recipe), observer_(observer) {
-    const Device device = pipeline::start_process(recipe_.process, observer);
+    const Device device = pipeline::start_process(recipe_, observer);
     a_ = pipeline::load_any(a, recipe_.model, device);
     b_ = pipeline::load_any(b, recipe_.model, device);
     result_.a = a.string();

@@ -18,7 +18,7 @@ std::string weights_in_words(const QuantOptions& q) {
       std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
   if (q.equalize) words += ", equalized";
   if (w.rounding == WeightRounding::squant) words += ", SQuant rounding";
-  if (w.rounding == WeightRounding::hessian) words += ", second-order rounding";
+  if (w.rounding == WeightRounding::gptq) words += ", GPTQ-style rounding";
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";
   return words;
 }
@@ -68,19 +68,20 @@ std::vector<LayerResult> describe_layers(const quant::Student& student,
     for (const train::LayerReport& row : trained.layers) {
       if (row.name != layer.name) continue;
       result.crossings = row.crossings;
-      result.drift = row.drift;
+      result.range_update_flips = row.range_update_flips;
     }
     results.push_back(std::move(result));
   }
   return results;
 }
 
-std::optional<KeptResult> describe_kept(const train::TrainReport& trained) {
+std::optional<BestCheckpointResult> describe_kept(const train::TrainReport& trained) {
   if (!trained.kept) return std::nullopt;
-  const train::KeptState& kept = *trained.kept;
+  const train::BestCheckpoint& kept = *trained.kept;
   const auto measured = [](const train::Agreement& a) { return Divergence{a.kl, a.agreement}; };
-  return KeptResult{kept.iteration,       kept.checks,         kept.kept.images,   kept.seconds,
-                    measured(kept.start), measured(kept.kept), measured(kept.last)};
+  return BestCheckpointResult{kept.iteration,     kept.checks,          kept.kept.images,
+                              kept.seconds,       measured(kept.start), measured(kept.kept),
+                              measured(kept.last)};
 }
 
 }  // namespace zsq::pipeline

@@ -16,6 +16,6 @@ std::vector<LayerResult> describe_layers(const quant::Student& student,
                                          const train::TrainReport& trained);
 
 // Empty without checks.
-std::optional<KeptResult> describe_kept(const train::TrainReport& trained);
+std::optional<BestCheckpointResult> describe_kept(const train::TrainReport& trained);
 
 }  // namespace zsq::pipeline

@@ -52,7 +52,7 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
 }
 
 // `distance`: from an image to the one that its square is taken from.
-at::Tensor with_squares(const at::Tensor& images, std::int64_t distance, std::uint64_t seed) {
+at::Tensor with_cutmix(const at::Tensor& images, std::int64_t distance, std::uint64_t seed) {
   at::Tensor result = images.clone();
   const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
   const auto side =
@@ -78,7 +78,7 @@ at::Tensor make(const models::Model& teacher, const Recipe& recipe, const Distil
   train::ImageJob job = image_job(teacher, recipe, set.images);
   job.seed = seed;
   job.options.source = ImageSource::optimised;
-  return with_squares(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
+  return with_cutmix(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t 
   if (most < 2) return images;
   std::vector<at::Tensor> rounds;
   for (std::int64_t round = 0; round * most < n; ++round)
-    rounds.push_back(with_squares(images, round % (most - 1) + 1,
-                                  stream_seed(seed, "squares", static_cast<std::uint64_t>(round))));
+    rounds.push_back(with_cutmix(images, round % (most - 1) + 1,
+                                 stream_seed(seed, "squares", static_cast<std::uint64_t>(round))));
   return at::cat(rounds).narrow(0, 0, n);
 }
 
@@ -119,12 +119,12 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
       return bank_images(file, teacher, set.images);
     } catch (const Error& error) {
       observer.on_message(LogLevel::warning,
-                          std::string(error.what()) + "; its images are made anew");
+                          std::string(error.what()) + "; its images are generated again");
     }
   }
-  observer.on_message(LogLevel::info, "making " + std::to_string(set.images) + " images for " +
+  observer.on_message(LogLevel::info, "optimising " + std::to_string(set.images) + " images for " +
                                           set.purpose +
-                                          (file.empty() ? "" : ", kept in " + file.string()));
+                                          (file.empty() ? "" : ", cached in " + file.string()));
   const at::Tensor images = make(teacher, recipe, set, observer);
   if (!file.empty()) {
     try {
@@ -132,7 +132,7 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
       formats::write_safetensors(file, {{{"images", models::to_array(images)}}, metadata});
     } catch (const Error& error) {
       observer.on_message(LogLevel::warning,
-                          std::string(error.what()) + "; the images are not kept");
+                          std::string(error.what()) + "; the images are not cached");
     }
   }
   return images.to(teacher.parameters.device());

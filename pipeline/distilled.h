@@ -22,7 +22,7 @@ struct DistilledSet {
 
 // f32 [N, C, H, W] on the teacher's device, optimised by recipe.images. `sha256` is of the
 // teacher's file; it, the settings and the set name the file in cache_folder(). A file that is
-// damaged is made anew; one that cannot be written is a warning.
+// damaged is made again; one that cannot be written is a warning.
 at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
                             const Recipe& recipe, const DistilledSet& set, Observer& observer);
 
@@ -34,7 +34,7 @@ at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t 
 at::Tensor bank_images(const std::filesystem::path& bank, const models::Model& teacher,
                        std::int64_t most);
 
-// $ZSQ_CACHE, else $XDG_CACHE_HOME/zsq, else $HOME/.cache/zsq; empty where none is set.
+// $ZSQ_CACHE, else $XDG_CACHE_HOME/zsq, else $HOME/.cache/zsq; empty if none is set.
 std::filesystem::path cache_folder();
 
 }  // namespace zsq::pipeline

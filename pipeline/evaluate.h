@@ -19,7 +19,7 @@ struct EvaluateOptions {
 
 struct EvalReport {
   std::string model, data, preset;
-  std::string preprocessing;  // as JSON, every key; empty where none was needed
+  std::string preprocessing;  // as JSON, every key; empty if none was needed
   std::int64_t images = 0;
   double top1 = 0, top5 = 0;  // per cent
   double seconds = 0;

@@ -6,7 +6,7 @@
 
 namespace zsq::pipeline {
 
-// report.json of an output folder; Error(bad_input) where it is not that of a finished run.
+// report.json of an output folder; Error(bad_input) if it is not that of a finished run.
 Json read_report(const std::filesystem::path& folder);
 
 }  // namespace zsq::pipeline

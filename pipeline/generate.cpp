@@ -36,7 +36,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   Recipe recipe = options.recipe;
   validate(recipe);
   pipeline::require_image_form(options.form, output);
-  pipeline::start_process(recipe.process, observer);
+  pipeline::start_process(recipe, observer);
   const models::Model teacher =
       pipeline::load_float(model_path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);

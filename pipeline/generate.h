@@ -26,7 +26,7 @@ std::vector<std::string> image_forms();
 
 struct GenerateReport {
   std::string model, form, preset, recipe, tool_version, source_sha256;
-  std::string preprocessing;  // as JSON, every key; empty where it is not known
+  std::string preprocessing;  // as JSON, every key; empty if it is not known
   std::int64_t seed = 0, images = 0, steps = 0;
   double cross_entropy = 0;          // of the finished images against their labels, in nats
   double batch_norm_statistics = 0;  // distance of batch from running moments, docs/method.md

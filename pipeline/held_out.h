@@ -2,7 +2,7 @@
 // Held-out synthetic images: nothing learns from them; students are compared with their teacher on
 // them. There are two kinds, because the KL on one kind alone misleads: a student can fit the
 // images that it was made on.
-//   dead_leaves  procedurally generated (generator/draw_images.h)
+//   dead_leaves  procedurally generated (generator/dead_leaves.h)
 //   optimised    against the teacher, then CutMix (pipeline/distilled.h), or what a bank of
 //                `zsq generate` holds out
 #pragma once
@@ -18,7 +18,7 @@ struct HeldOutImages {
   at::Tensor logits;  // f32 [N, classes], the teacher's
 };
 
-// process.agreement_images of each kind; empty where that is 0. Optimised images are fewer where
+// process.agreement_images of each kind; empty if that is 0. Optimised images are fewer where
 // the network is large: they are made with a fixed number of multiply-accumulates, so that the
 // same network has the same images everywhere, and kept in the cache folder. `from_bank`: what a
 // bank holds out; undefined: none.
@@ -32,7 +32,7 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
                                         const models::Graph& graph,
                                         const models::ParameterStore& parameters);
 
-// All kinds as one, each image counted once; {} where there is none.
+// All kinds as one, each image counted once; {} if there is none.
 struct PooledResult {
   double divergence = 0, agreement = 0;
   std::int64_t images = 0;

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
-#include "generator/draw_images.h"
+#include "generator/dead_leaves.h"
 #include "losses/losses.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
@@ -30,7 +30,8 @@ at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
 }
 
 at::Tensor drawn(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
-  const auto shares = generator::draw_images(first, n, job.teacher.graph.input_shape, job.seed);
+  const auto shares =
+      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
   return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
 }
 
@@ -40,7 +41,7 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
   if (!eval::is_given(recipe.data)) {
-    if (recipe.images.source != ImageSource::drawn) return job;
+    if (recipe.images.source != ImageSource::dead_leaves) return job;
     const QuantOptions& q = recipe.quantize;
     const bool known = q.image_lo < q.image_hi;
     const auto channels = teacher.graph.input_shape[0];
@@ -89,7 +90,7 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
 }
 
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
-  if (job.options.source == ImageSource::drawn) return drawn(job, 0, job.images);
+  if (job.options.source == ImageSource::dead_leaves) return drawn(job, 0, job.images);
   std::vector<at::Tensor> batches;
   train::make_images(job, observer,
                      [&](const train::MadeImages& made) { batches.push_back(made.images); });
@@ -99,7 +100,7 @@ at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
 at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
                        std::int64_t n, std::uint64_t seed) {
   Recipe own = recipe;
-  own.images.source = ImageSource::drawn;
+  own.images.source = ImageSource::dead_leaves;
   train::ImageJob job = image_job(teacher, own, n);
   job.seed = seed;
   return drawn(job, first, n).to(teacher.parameters.device());

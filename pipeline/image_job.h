@@ -8,7 +8,7 @@
 namespace zsq::pipeline {
 
 // How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
-// what an 8-bit image can have; Error(usage) where the network takes no colour images. Drawn ones
+// what an 8-bit image can have; Error(usage) if the network takes no colour images. Drawn ones
 // without: quantize.image_lo to image_hi or, where these are not set, -2 to 2.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 

@@ -12,7 +12,7 @@ inline std::string dump(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// Text that is JSON already; null where there is none.
+// Text that is JSON already; null if there is none.
 inline Json json_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json::parse(text);
 }

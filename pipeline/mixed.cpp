@@ -101,15 +101,16 @@ class Target {
 std::vector<Candidate> candidates_of(const LayerSensitivity& layer, const StudentLayer& now,
                                      const Target& target) {
   std::vector<Candidate> candidates;
-  const auto add = [&](std::int64_t weight_bits, std::int64_t input_bits, double damage) {
+  const auto add = [&](std::int64_t weight_bits, std::int64_t input_bits, double sensitivity) {
     candidates.push_back(
-        {weight_bits, input_bits, {target.cost(layer, weight_bits, input_bits), damage}});
+        {weight_bits, input_bits, {target.cost(layer, weight_bits, input_bits), sensitivity}});
   };
-  for (const auto& [bits, damage] : layer.weight_damage) {
-    if (target.size() || layer.input_damage.empty()) add(bits, now.activation_bits, damage);
+  for (const auto& [bits, sensitivity] : layer.weight_sensitivity) {
+    if (target.size() || layer.input_sensitivity.empty())
+      add(bits, now.activation_bits, sensitivity);
     if (target.size()) continue;
-    for (const auto& [input_bits, input_damage] : layer.input_damage)
-      add(bits, input_bits, damage + input_damage);
+    for (const auto& [input_bits, input_sensitivity] : layer.input_sensitivity)
+      add(bits, input_bits, sensitivity + input_sensitivity);
   }
   return candidates;
 }
@@ -124,10 +125,10 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
   quant::SensitivityJob job{
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
-  const bool drawn = recipe.images.source == ImageSource::drawn;
-  if (recipe.quantize.weights.rounding == WeightRounding::hessian && drawn)
+  const bool drawn = recipe.images.source == ImageSource::dead_leaves;
+  if (recipe.quantize.weights.rounding == WeightRounding::gptq && drawn)
     job.rounding_images =
-        made_images(image_job(teacher, recipe, recipe.quantize.hessian.images), observer)
+        made_images(image_job(teacher, recipe, recipe.quantize.gptq.images), observer)
             .to(teacher.parameters.device());
   return quant::measure_sensitivity(job, observer);
 }
@@ -157,14 +158,14 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
   if (!found) throw Error(ErrorCode::internal, "no choice of bits meets a budget that was reached");
 
   const MixedResult result{target.size() ? "size" : "bops", target.budget, fixed + found->cost,
-                           found->damage};
+                           found->sensitivity};
   observer.on_message(LogLevel::info, "bits chosen: " + target.words(result.used) + " of " +
                                           target.words(result.budget));
   for (std::size_t i = 0; i < open.size(); ++i) {
     const LayerSensitivity& layer = layers[open[i]];
     const Candidate& chosen = candidates[i][found->chosen[i]];
     recipe.quantize.weights.layer_bits.push_back({layer.layer, chosen.weight_bits});
-    if (!target.size() && !layer.input_damage.empty())
+    if (!target.size() && !layer.input_sensitivity.empty())
       recipe.quantize.activations.layer_bits.push_back({layer.layer, chosen.input_bits});
   }
   recipe.mixed.target_size = recipe.mixed.target_bops = {};

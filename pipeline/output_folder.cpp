@@ -53,8 +53,8 @@ bool OutputFolder::open(const std::string& identity, bool resume, Observer& obse
     return true;
   }
   if (resume)
-    observer.on_message(LogLevel::info,
-                        "nothing to resume in '" + path_.string() + "': starting anew");
+    observer.on_message(LogLevel::info, "nothing to resume in '" + path_.string() +
+                                            "': starting from the beginning");
   prepare();
   remove_checkpoint();
   create_folder(path_ / "checkpoint");

@@ -21,7 +21,7 @@ class OutputFolder {
   void prepare() const;
   // The same; then starts a checkpoint of `identity` (one line: the model and how it is fed; the
   // settings are checked by pipeline/run_state.h), or goes on with the one that is there: true. To
-  // resume where there is nothing starts anew, which the observer is told, so that a job script
+  // resume if there is nothing starts anew, which the observer is told, so that a job script
   // needs no condition. Error(usage), and nothing changed, if the checkpoint is of another
   // identity.
   bool open(const std::string& identity, bool resume, Observer& observer) const;

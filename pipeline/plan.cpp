@@ -37,7 +37,7 @@ double seconds_per_image(const Run& run) {
 
 double seconds_of_images(const Run& run, std::int64_t images, double one) {
   const ImageOptions& o = run.recipe.images;
-  if (run.bank.learn.defined() || o.source == ImageSource::drawn) return 0;
+  if (run.bank.learn.defined() || o.source == ImageSource::dead_leaves) return 0;
   return kOptimisedPerStep * static_cast<double>(o.steps * images) * one;
 }
 
@@ -65,7 +65,7 @@ std::string results_in_words(const std::vector<SyntheticResult>& results) {
 }
 
 Stage rounding(const Run& run, double one) {
-  const auto images = run.recipe.quantize.hessian.images;
+  const auto images = run.recipe.quantize.gptq.images;
   const double seconds =
       kRoundingPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
   return {"GPTQ-style rounding", seconds, seconds,
@@ -79,7 +79,7 @@ Stage reconstruction(const Run& run, double one) {
   const double steps =
       kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
   const double seconds = steps + seconds_of_images(run, o.images, one) +
-                         4 * static_cast<double>(o.images * o.views) * one;
+                         4 * static_cast<double>(o.images * o.augmentations_per_image) * one;
   return {
       "block reconstruction", seconds, seconds,
       [&run](quant::Student& student, RunState& state, const PartDone& done) {
@@ -115,10 +115,10 @@ std::vector<SyntheticResult> last_kept(const RunState& state) {
 
 void leave_out(const Run& run, RunState& state) {
   for (StageResult& stage : state.stages)
-    if (stage.outcome.empty()) stage.outcome = "left out: there is nothing left to gain";
+    if (stage.outcome.empty()) stage.outcome = "skipped: no further gain is possible";
   run.say(
-      "the student's predictions are the teacher's on nearly every synthetic image: no stage "
-      "after this one can gain anything");
+      "student and teacher agree on nearly every synthetic image: the remaining stages "
+      "are skipped");
 }
 
 bool helps(const Run& run, const std::vector<SyntheticResult>& now,
@@ -131,7 +131,7 @@ bool helps(const Run& run, const std::vector<SyntheticResult>& now,
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
   const Recipe& recipe = run.recipe;
   const bool automatic = recipe.process.automatic;
-  const bool rounds = automatic || recipe.quantize.weights.rounding == WeightRounding::hessian;
+  const bool rounds = automatic || recipe.quantize.weights.rounding == WeightRounding::gptq;
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
@@ -159,7 +159,7 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
     fits = fits && (!limited || stage.least <= left);
     StageResult result{stage.name, std::min(stage.estimate, left), 0, "", {}};
     if (!fits)
-      result.outcome = "left out: takes about " + in_words(stage.least) + ", of which " +
+      result.outcome = "skipped: takes about " + in_words(stage.least) + ", of which " +
                        in_words(std::max(0.0, left)) + " are left";
     else
       left -= result.estimate;
@@ -194,7 +194,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
   };
   for (auto i = static_cast<std::size_t>(state.finished); i < stages.size(); ++i) {
     StageResult& result = state.stages[i];
-    if (!result.outcome.empty()) break;  // left out, with all that follow
+    if (!result.outcome.empty()) break;  // skipped, with all that follow
     const auto before = last_kept(state);
     if (run.recipe.process.automatic && !before.empty() && pool(before).divergence < kNothingLeft) {
       leave_out(run, state);
@@ -228,7 +228,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
     result.synthetic = measure_on(run.held_out, fused, student.parameters);
     result.outcome = kKept;
     if (!before.empty() && !helps(run, result.synthetic, before)) {
-      result.outcome = "put back: no nearer to the teacher";
+      result.outcome = "rejected: KL to the teacher did not decrease";
       student.graph = graph;
       student.parameters = state.start.clone();
     }

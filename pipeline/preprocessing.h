@@ -22,7 +22,7 @@ bool resolve_preprocessing(const models::Model& model, PreprocessingOptions& dat
 // The same of recipe.data; quantize.image_lo and image_hi become the limits of its pixels.
 bool resolve_preprocessing(const models::Model& model, Recipe& recipe, Observer& observer);
 
-// For kPreprocessingRecord and reports: empty where nothing is given.
+// For kPreprocessingRecord and reports: empty if nothing is given.
 std::string preprocessing_record(const PreprocessingOptions& resolved);
 
 eval::Preprocessing preprocessing_of(const models::Model& model, const PreprocessingOptions& data);

@@ -34,7 +34,7 @@ RunState begin(Run& run, const std::vector<Stage>& stages, quant::Student& stude
     RunState state = load_run_state(file, identity, run.teacher.parameters.device());
     restore(student, state.start);
     run.clock.add_earlier(state.seconds);
-    run.say("going on after " + std::to_string(state.finished) + " of " +
+    run.say("resuming after " + std::to_string(state.finished) + " of " +
             std::to_string(stages.size()) + " stages");
     return state;
   }

@@ -38,11 +38,12 @@ struct LayerResult {
   std::int64_t activation_bits = 0;  // of the layer's input; 0: float
   std::vector<double> scale;         // of the weights, one per output channel or one
   std::vector<std::int64_t> zero_point;
-  double crossings = 0, drift = 0;  // share of codes per step: by training, by moved ranges
+  // Share of codes that change in a step: by training; by recomputed ranges alone.
+  double crossings = 0, range_update_flips = 0;
   std::string executes_as, reason;  // "int8", "int8, slow" or "float" on the target, and why
   // Signal-to-quantization-noise ratios in dB, 10 log10(sum y^2 / sum (y^ - y)^2): of the weights,
   // and of the layer's output if this layer alone is quantized, on synthetic images. Not finite
-  // where there is no noise; NaN where they were not measured.
+  // if there is no noise; NaN if they were not measured.
   double weight_sqnr = kNotMeasured, output_sqnr = kNotMeasured;
 };
 
@@ -50,7 +51,7 @@ struct LayerResult {
 struct MixedResult {
   std::string budget_kind;  // "size" (bytes of parameters) or "bops" (bit operations)
   std::int64_t budget = 0, used = 0;
-  double predicted_divergence = 0;  // sum of the layers' damages, nats an image
+  double predicted_divergence = 0;  // sum of the layers' sensitivities, nats per image
 };
 
 // Squared error at the end of a block by the squared output of the float network, before and after
@@ -61,12 +62,13 @@ struct BlockResult {
   std::int64_t iterations = 0;
 };
 
-// The state that a run with finetune.checks ended with, and what its checks saw on held-out
-// synthetic images: KL of teacher and student, nats an image, and share of the same class.
+// The state that a run with finetune.validation_checks ended with, and what its checks saw on
+// held-out synthetic images: KL of teacher and student, nats per image, and share of the same
+// class.
 struct Divergence {
   double divergence = 0, agreement = 0;
 };
-struct KeptResult {
+struct BestCheckpointResult {
   std::int64_t iteration = 0;  // after which the student was as it was kept
   std::int64_t checks = 0, images = 0;
   double seconds = 0;            // of all checks
@@ -85,8 +87,8 @@ struct SyntheticResult {
 struct StageResult {
   std::string name;
   double estimate = 0, seconds = 0;
-  std::string outcome;  // "kept", "put back: ...", "left out: ..."; empty: to come
-  std::vector<SyntheticResult> synthetic;  // after the stage, before it was put back
+  std::string outcome;  // "kept", "rejected: ...", "skipped: ..."; empty: not run yet
+  std::vector<SyntheticResult> synthetic;  // after the stage, before it was rejected
 };
 
 struct QuantizeReport {
@@ -97,16 +99,16 @@ struct QuantizeReport {
   std::int64_t iterations = 0, skipped_steps = 0;
   double seconds = 0, evaluation_seconds = 0;        // of the run; of it, with real images
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
-  std::string data, preset;                          // empty where nothing was evaluated
-  std::string preprocessing;  // as JSON, every key; empty where it is not known
+  std::string data, preset;                          // empty if nothing was evaluated
+  std::string preprocessing;                         // as JSON, every key; empty if it is not known
   std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together
   std::string verdict;                          // what they let expect, in one sentence
-  std::string costliest_layer;  // with the lowest output_sqnr; empty where none was measured
+  std::string costliest_layer;  // with the lowest output_sqnr; empty if none was measured
   std::vector<StageResult> stages;
-  std::optional<KeptResult> kept;  // empty without finetune.checks
+  std::optional<BestCheckpointResult> kept;  // empty without finetune.validation_checks
   std::vector<LayerResult> layers;
   std::vector<BlockResult> blocks;           // empty without a reconstruction
   std::vector<std::filesystem::path> files;  // written, without report.*

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
-#include "pipeline/json.h"
-#include "pipeline/quantize.h"
+#include "pipeline/result_json.h"
 
 namespace zsq {
 namespace {
@@ -24,7 +21,7 @@ Json mixed_json(const std::optional<MixedResult>& mixed) {
           {"predicted_divergence", mixed->predicted_divergence}};
 }
 
-Json kept_json(const std::optional<KeptResult>& kept) {
+Json kept_json(const std::optional<BestCheckpointResult>& kept) {
   if (!kept) return nullptr;
   const auto measured = [](const Divergence& d) {
     return Json{{"divergence", d.divergence}, {"agreement", d.agreement}};
@@ -35,30 +32,6 @@ Json kept_json(const std::optional<KeptResult>& kept) {
           {"last", measured(kept->last)}};
 }
 
-// JSON has no infinity and no NaN.
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json synthetic_json(const std::vector<SyntheticResult>& results) {
-  Json rows = Json::array();
-  for (const SyntheticResult& r : results)
-    rows.push_back({{"kind", r.kind},
-                    {"images", r.images},
-                    {"divergence", r.divergence},
-                    {"agreement", r.agreement}});
-  return rows;
-}
-
-Json stages_json(const std::vector<StageResult>& stages) {
-  Json rows = Json::array();
-  for (const StageResult& s : stages)
-    rows.push_back({{"name", s.name},
-                    {"estimate", number_or_null(s.estimate)},
-                    {"seconds", s.seconds},
-                    {"outcome", s.outcome},
-                    {"synthetic", synthetic_json(s.synthetic)}});
-  return rows;
-}
-
 Json layer_json(const LayerResult& layer) {
   return {{"name", layer.name},
           {"op", layer.op},
@@ -67,7 +40,7 @@ Json layer_json(const LayerResult& layer) {
           {"scale", layer.scale},
           {"zero_point", layer.zero_point},
           {"crossings", layer.crossings},
-          {"drift", layer.drift},
+          {"range_update_flips", layer.range_update_flips},
           {"weight_sqnr", number_or_null(layer.weight_sqnr)},
           {"output_sqnr", number_or_null(layer.output_sqnr)},
           {"executes_as", text_or_null(layer.executes_as)},
@@ -80,12 +53,6 @@ std::string to_json(const QuantizeReport& r) {
   Json layers = Json::array(), files = Json::array();
   for (const LayerResult& layer : r.layers) layers.push_back(layer_json(layer));
   for (const auto& file : r.files) files.push_back(file.string());
-  Json blocks = Json::array();
-  for (const BlockResult& block : r.blocks)
-    blocks.push_back({{"name", block.name},
-                      {"before", block.before},
-                      {"after", block.after},
-                      {"iterations", block.iterations}});
   const Json json{{"model", r.model},
                   {"scheme", r.scheme},
                   {"mode", r.mode},
@@ -112,13 +79,13 @@ std::string to_json(const QuantizeReport& r) {
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
-                  {"synthetic", synthetic_json(r.synthetic)},
+                  {"synthetic", r.synthetic},
                   {"verdict", text_or_null(r.verdict)},
                   {"costliest_layer", text_or_null(r.costliest_layer)},
-                  {"stages", stages_json(r.stages)},
+                  {"stages", r.stages},
                   {"kept", kept_json(r.kept)},
                   {"layers", layers},
-                  {"blocks", blocks},
+                  {"blocks", r.blocks},
                   {"files", files}};
   return pipeline::dump(json, 1) + "\n";
 }

@@ -34,7 +34,7 @@ struct ReproduceCell {
   std::vector<std::string> command;
   bool finished = false;      // there is a result of just this command, recipe, model and version
   std::optional<int> failed;  // exit code, where it was run and did not finish
-  // Of finished cells; per cent, nats an image, seconds.
+  // Of finished cells; per cent, nats per image, seconds.
   std::optional<double> top1, teacher_top1, agreement, divergence;  // as report.json
   std::optional<double> neutral_agreement, neutral_divergence;      // as pipeline/select.h
   std::int64_t iterations = 0;
@@ -51,7 +51,7 @@ struct ReproduceReport {
 ReproduceReport list_cells(const ReproduceOptions& options);
 
 // Runs what is missing, then measures all finished cells on one neutral set of images and writes
-// table.json and table.md. Error(internal) after that where a cell failed: it names the log.
+// table.json and table.md. Error(internal) after that if a cell failed: it names the log.
 ReproduceReport reproduce(const ReproduceOptions& options, Observer* observer = nullptr);
 
 std::string to_json(const ReproduceReport& report);

@@ -3,13 +3,11 @@
 
 #include <ATen/Parallel.h>
 
-#include <cmath>
-
 #include "core/error.h"
 #include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
-#include "pipeline/json.h"
+#include "pipeline/result_json.h"
 #include "quant/bias_correction.h"
 
 namespace zsq::pipeline {
@@ -25,51 +23,21 @@ bool decides_nothing(const std::string& key) {
   return false;
 }
 
-Json to_json(const std::vector<SyntheticResult>& results) {
-  Json rows = Json::array();
-  for (const auto& r : results)
-    rows.push_back({{"kind", r.kind},
-                    {"images", r.images},
-                    {"divergence", r.divergence},
-                    {"agreement", r.agreement}});
-  return rows;
-}
-
-std::vector<SyntheticResult> synthetic_of(const Json& rows) {
-  std::vector<SyntheticResult> results;
-  for (const Json& row : rows)
-    results.push_back(
-        {row.at("kind"), row.at("images"), row.at("divergence"), row.at("agreement")});
-  return results;
-}
-
 std::string pack(const RunState& state) {
-  Json stages = Json::array(), blocks = Json::array();
-  for (const auto& s : state.stages)
-    stages.push_back({{"name", s.name},
-                      {"estimate", std::isfinite(s.estimate) ? s.estimate : 0},
-                      {"seconds", s.seconds},
-                      {"outcome", s.outcome},
-                      {"synthetic", to_json(s.synthetic)}});
-  for (const auto& b : state.blocks) blocks.push_back({b.name, b.before, b.after, b.iterations});
-  return Json{{"stages", stages},
-              {"finished", state.finished},
-              {"parts", state.parts},
-              {"blocks", blocks},
-              {"seconds", state.seconds}}
-      .dump();
+  return dump({{"stages", state.stages},
+               {"finished", state.finished},
+               {"parts", state.parts},
+               {"blocks", state.blocks},
+               {"seconds", state.seconds}});
 }
 
 void unpack(const std::string& text, RunState& state) {
   const Json json = Json::parse(text);
-  for (const Json& s : json.at("stages"))
-    state.stages.push_back({s.at("name"), s.at("estimate"), s.at("seconds"), s.at("outcome"),
-                            synthetic_of(s.at("synthetic"))});
-  for (const Json& b : json.at("blocks"))
-    state.blocks.push_back({b.at(0), b.at(1), b.at(2), b.at(3)});
-  state.finished = json.at("finished");
-  state.parts = json.at("parts");
-  state.seconds = json.at("seconds");
+  json.at("stages").get_to(state.stages);
+  json.at("finished").get_to(state.finished);
+  json.at("parts").get_to(state.parts);
+  json.at("blocks").get_to(state.blocks);
+  json.at("seconds").get_to(state.seconds);
 }
 
 void add(formats::NamedArrays& arrays, const std::string& prefix,

@@ -26,7 +26,7 @@ struct RunState {
   std::vector<BlockResult> blocks;  // of block reconstruction
   double seconds = 0;               // until it was written
   models::ParameterStore start;     // the student's before the stage under way
-  models::ParameterStore now;       // with these parts finished; empty where parts == 0
+  models::ParameterStore now;       // with these parts finished; empty if parts == 0
 };
 
 void save(const std::filesystem::path& path, const RunState& state, const Identity& identity);

@@ -32,7 +32,7 @@ class Selection {
     if (recipe.data.preset.empty())
       static_cast<PreprocessingOptions&>(recipe.data) = eval::overlay(run.data, recipe.data);
     validate(recipe);
-    pipeline::start_process(recipe.process, observer);
+    pipeline::start_process(recipe, observer);
     if (!options.model.empty()) report_.model = options.model.string();
     const std::string sha256 = formats::sha256_of_file(report_.model);
     if (sha256 != report_.source_sha256)
@@ -46,12 +46,12 @@ class Selection {
                                                {"selection", options.images}, observer)
                   : pipeline::bank_images(options.bank, teacher, options.images);
     report_.images = images_.size(0);
-    expected_ = answers(teacher);
+    expected_ = logits(teacher);
   }
 
   SelectReport run() && {
     for (SelectRow& row : report_.rows) {
-      const at::Tensor given = answers(pipeline::load_any(row.folder, {}, device_));
+      const at::Tensor given = logits(pipeline::load_any(row.folder, {}, device_));
       const auto n = static_cast<double>(report_.images);
       row.divergence =
           cuda_kernels::kl_divergence(given, expected_, /*tau=*/1, /*divisor=*/n).item<double>();
@@ -84,7 +84,7 @@ class Selection {
                             json["size"].value("quantized_bytes", std::int64_t{0})});
   }
 
-  at::Tensor answers(const models::Model& model) const {
+  at::Tensor logits(const models::Model& model) const {
     constexpr std::int64_t kBatch = 64;
     std::vector<at::Tensor> parts;
     for (std::int64_t first = 0; first < images_.size(0); first += kBatch) {

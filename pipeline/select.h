@@ -23,7 +23,7 @@ struct SelectOptions {
 struct SelectRow {
   std::string folder, scheme, recipe;
   std::int64_t seed = 0, quantized_bytes = 0;
-  double divergence = 0;  // KL(original || quantized), temperature 1, nats an image
+  double divergence = 0;  // KL(original || quantized), temperature 1, nats per image
   double agreement = 0;   // share of the images that both give one class
 };
 
@@ -34,7 +34,7 @@ struct SelectReport {
 };
 
 // `folders`: output folders of `zsq quantize`, all of one model. What is measured is the exported
-// file. Error(usage) where they are of different models; Error(bad_input) for a folder that holds
+// file. Error(usage) if they are of different models; Error(bad_input) for a folder that holds
 // no finished run.
 SelectReport select(const std::vector<std::filesystem::path>& folders, const SelectOptions& options,
                     Observer* observer = nullptr);

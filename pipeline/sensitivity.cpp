@@ -17,7 +17,7 @@ namespace {
 SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe recipe,
                                      Observer& observer) {
   validate(recipe);
-  pipeline::start_process(recipe.process, observer);
+  pipeline::start_process(recipe, observer);
   const models::Model teacher = pipeline::load_float(path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);
   pipeline::resolve_preprocessing(teacher, recipe, observer);
@@ -32,21 +32,21 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
   mixed.max_bits = std::max({mixed.max_bits, report.weight_bits, report.activation_bits});
   for (const quant::LayerSensitivity& layer : pipeline::measure_sensitivity(
            teacher, report.source_sha256, recipe, /*inputs=*/true, observer))
-    report.layers.push_back({layer.layer, layer.op, layer.weights, layer.macs, layer.weight_damage,
-                             layer.input_damage});
-  const auto damage = [&](const SensitivityRow& row) {
-    const auto input = row.input_damage.find(report.activation_bits);
-    return row.weight_damage.at(report.weight_bits) +
-           (input == row.input_damage.end() ? 0 : input->second);
+    report.layers.push_back({layer.layer, layer.op, layer.weights, layer.macs,
+                             layer.weight_sensitivity, layer.input_sensitivity});
+  const auto sensitivity = [&](const SensitivityRow& row) {
+    const auto input = row.input_sensitivity.find(report.activation_bits);
+    return row.weight_sensitivity.at(report.weight_bits) +
+           (input == row.input_sensitivity.end() ? 0 : input->second);
   };
   std::stable_sort(report.layers.begin(), report.layers.end(),
-                   [&](const auto& a, const auto& b) { return damage(a) > damage(b); });
+                   [&](const auto& a, const auto& b) { return sensitivity(a) > sensitivity(b); });
   return report;
 }
 
-pipeline::Json by_bits(const std::map<std::int64_t, double>& damages) {
+pipeline::Json by_bits(const std::map<std::int64_t, double>& sensitivities) {
   auto json = pipeline::Json::object();
-  for (const auto& [bits, damage] : damages) json[std::to_string(bits)] = damage;
+  for (const auto& [bits, sensitivity] : sensitivities) json[std::to_string(bits)] = sensitivity;
   return json;
 }
 
@@ -66,8 +66,8 @@ std::string to_json(const SensitivityReport& report) {
                       {"op", row.op},
                       {"weights", row.weights},
                       {"macs", row.macs},
-                      {"weight_damage", by_bits(row.weight_damage)},
-                      {"input_damage", by_bits(row.input_damage)}});
+                      {"weight_sensitivity", by_bits(row.weight_sensitivity)},
+                      {"input_sensitivity", by_bits(row.input_sensitivity)}});
   return pipeline::dump({{"model", report.model},
                          {"source_sha256", report.source_sha256},
                          {"images", report.images},

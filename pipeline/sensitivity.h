@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers bear few bits: what quantization of one layer alone does to a network's answers.
+// Which layers bear few bits: what quantization of one layer alone does to a network's predictions.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,14 +16,14 @@ namespace zsq {
 struct SensitivityRow {
   std::string name, op;
   std::int64_t weights = 0, macs = 0;
-  std::map<std::int64_t, double> weight_damage;  // by bits; KL to the teacher, nats an image
-  std::map<std::int64_t, double> input_damage;   // empty where the input stays float
+  std::map<std::int64_t, double> weight_sensitivity;  // by bits; KL to the teacher, nats per image
+  std::map<std::int64_t, double> input_sensitivity;   // empty if the input stays float
 };
 
 struct SensitivityReport {
   std::string model, source_sha256;
   std::int64_t images = 0, weight_bits = 0, activation_bits = 0;  // of the recipe: the ranking's
-  std::vector<SensitivityRow> layers;  // by falling damage of weights and input at these bits
+  std::vector<SensitivityRow> layers;  // by falling sensitivity of weights and input at these bits
 };
 
 // On recipe.mixed.images images, for mixed.min_bits to mixed.max_bits and, beside them, the

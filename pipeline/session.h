@@ -5,7 +5,7 @@
 
 #include "core/observer.h"
 #include "models/graph.h"
-#include "recipes/options.h"
+#include "recipes/recipe.h"
 
 namespace zsq::pipeline {
 
@@ -13,6 +13,9 @@ namespace zsq::pipeline {
 // machine lacks it. Gives the device that is used: a GPU for Device::automatic if one is usable,
 // which the observer is told.
 Device start_process(const ProcessOptions& options, Observer& observer);
+
+// The same with a recipe's options; the observer is told the recipe's warnings.
+Device start_process(const Recipe& recipe, Observer& observer);
 
 // Device::automatic: where start_process() has put the process.
 void move_to(models::ParameterStore& parameters, Device device);
@@ -29,7 +32,7 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images);
 
-// Error(usage) where `what` gives images of another shape than the model takes.
+// Error(usage) if `what` gives images of another shape than the model takes.
 void require_input_shape(const models::Model& model, const at::Tensor& input,
                          const std::string& what);
 

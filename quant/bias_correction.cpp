@@ -78,7 +78,7 @@ void correct_bias(Student& student, const models::Model& teacher, const WeightSi
   const auto shift =
       channel_means(output(input.quantized_mean, site.op->forward({latent}, student.parameters)) -
                     output(input.mean, teacher.parameters.at(site.parameter)));
-  const NodeId behind = batch_norm_behind(student.graph, student.graph.consumers(), site.layer);
+  const NodeId behind = following_batch_norm(student.graph, student.graph.consumers(), site.layer);
   if (behind < 0) return subtract(student, teacher, site.layer, "bias", shift);
   const auto& node = student.graph[behind];
   const auto param = [&](const char* role) { return student.parameters.at(node.params.at(role)); };

@@ -30,7 +30,7 @@ void fold(Codes& codes, const Student& student, const models::Node& batch_norm,
   codes.zero_point = at::where(mirror, codes.zero_point.neg().add(ends), codes.zero_point);
 }
 
-// Step of the layer's input, 0 where it is not quantized.
+// Step of the layer's input, 0 if it is not quantized.
 double input_scale(const Student& student, models::NodeId layer) {
   const auto& graph = student.graph;
   const auto* op = activation_quantizer(graph[graph[layer].inputs[0]]);
@@ -58,9 +58,9 @@ void enlarge_tiny_scales(Codes& codes, double input_scale) {
 
 }  // namespace
 
-models::NodeId batch_norm_behind(const models::Graph& graph,
-                                 const std::vector<std::vector<models::NodeId>>& consumers,
-                                 models::NodeId layer) {
+models::NodeId following_batch_norm(const models::Graph& graph,
+                                    const std::vector<std::vector<models::NodeId>>& consumers,
+                                    models::NodeId layer) {
   const auto& users = consumers[layer];
   const bool folds =
       users.size() == 1 && layer != graph.output && models::is<models::BatchNorm>(graph[users[0]]);
@@ -83,7 +83,7 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   if (bias != layer.params.end()) codes.bias = student.parameters.at(bias->second).to(at::kDouble);
 
   IntegerWeights result;
-  result.batch_norm = batch_norm_behind(student.graph, student.graph.consumers(), site.layer);
+  result.batch_norm = following_batch_norm(student.graph, student.graph.consumers(), site.layer);
   if (result.batch_norm >= 0) fold(codes, student, student.graph[result.batch_norm], spec);
   enlarge_tiny_scales(codes, input_scale(student, site.layer));
   result.codes = codes.q.to(at::kInt).reshape(weight.sizes());

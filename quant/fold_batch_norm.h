@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer form of a quantized conv or linear layer with the BatchNorm behind it folded in, exactly:
+// Integer form of a quantized conv or linear layer with the BatchNorm after it folded in, exactly:
 // with t = gamma / sqrt(variance + eps), scale' = scale * |t|, bias' = beta + (bias - mean) * t,
 // and where t < 0 the codes are mirrored (q -> qmin + qmax - q, zero_point likewise). A channel
 // with t = 0 or with all codes at the zero point keeps a scale of ordinary size and codes q =
@@ -21,8 +21,8 @@ struct IntegerWeights {
 IntegerWeights integer_weights(const Student& student, const WeightSite& site);
 
 // The BatchNorm that folds into `layer`: its only consumer. -1: there is none.
-models::NodeId batch_norm_behind(const models::Graph& graph,
-                                 const std::vector<std::vector<models::NodeId>>& consumers,
-                                 models::NodeId layer);
+models::NodeId following_batch_norm(const models::Graph& graph,
+                                    const std::vector<std::vector<models::NodeId>>& consumers,
+                                    models::NodeId layer);
 
 }  // namespace zsq::quant

@@ -65,7 +65,7 @@ models::BatchNormChain chain_before(const Graph& graph,
   return models::batch_norm_chain(graph, consumers, last);
 }
 
-// The same grid again behind an operator that hands values on: nothing changes. Only a Pad can
+// The same grid again after an operator that passes values on: nothing changes. Only a Pad can
 // bring in a value of its own.
 bool repeats(const Graph& graph, NodeId quantizer) {
   const NodeId carrier = graph[quantizer].inputs[0];

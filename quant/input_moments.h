@@ -20,7 +20,7 @@ struct InputMoments {
 // variance f64 [C] that is known of it: made images serve for correlations alone.
 InputMoments with_variance(InputMoments moments, const at::Tensor& variance);
 
-// Batch after batch, in bounded memory. Of each image at most `positions` patches, drawn anew for
+// Batch after batch, in bounded memory. Of each image at most `positions` patches, drawn again for
 // each batch.
 class InputMomentsSum {
  public:

@@ -146,7 +146,7 @@ class Inserter {
   std::vector<std::map<std::int64_t, NodeId>> views_;  // bits -> node of the student; 0: the widest
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const WeightQuantizer>>
       weight_quantizers_;                                           // by parameter and bits
-  std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one behind a node
+  std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one after a node
 };
 
 }  // namespace

@@ -35,10 +35,10 @@ void visit_mixed_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"mixed.min_bits", "fewest bits that a layer may get", "bits", 2, 8},
         o.min_bits);
   visit(SettingInfo{"mixed.max_bits", "most bits that a layer may get", "bits", 2, 8}, o.max_bits);
-  visit(
-      SettingInfo{"mixed.images", "synthetic images that the damage of each choice is measured on",
-                  "images", 1, 1e5},
-      o.images);
+  visit(SettingInfo{"mixed.images",
+                    "synthetic images that the sensitivity of each choice is measured on", "images",
+                    1, 1e5},
+        o.images);
 }
 
 }  // namespace zsq

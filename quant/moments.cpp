@@ -235,7 +235,7 @@ Graph rows_graph(const Graph& network, const ParameterStore& parameters) {
     Node& node = graph.nodes[i];
     auto rule = rule_of(node, sources[i] != id, shapes[i]);
     // BatchNorm knows its output: of its layer the shape is enough.
-    if (is_layer(node) && batch_norm_behind(network, consumers, id) >= 0)
+    if (is_layer(node) && following_batch_norm(network, consumers, id) >= 0)
       rule = [shape = shapes[i]](const auto&, const ParameterStore&) {
         return as_large_as(shape, at::zeros({1}));
       };

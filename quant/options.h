@@ -14,7 +14,7 @@ enum class Mode { paper, deploy };
 enum class Target { onnxruntime };
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
-enum class WeightRounding { nearest, squant, hessian };
+enum class WeightRounding { nearest, squant, gptq };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
 enum class BiasCorrection { none, bn_statistics };
 
@@ -36,7 +36,7 @@ struct EnumNames<WeightRange> {
 };
 template <>
 struct EnumNames<WeightRounding> {
-  static constexpr std::array<std::string_view, 3> names{"nearest", "squant", "hessian"};
+  static constexpr std::array<std::string_view, 3> names{"nearest", "squant", "gptq"};
 };
 template <>
 struct EnumNames<BiasCorrection> {
@@ -59,7 +59,7 @@ struct WeightOptions {
   bool per_channel = true;
   Symmetry symmetric = Symmetry::automatic;
   WeightRange range = WeightRange::mse;
-  // Published behaviour: the range is taken anew from the weights at each forward pass.
+  // Published behaviour: the range is computed again from the weights at each forward pass.
   bool range_every_step = false;
   WeightRounding rounding = WeightRounding::nearest;  // at the start
   std::vector<LayerBits> layer_bits;                  // go before num_bits and first_last_bits
@@ -74,11 +74,11 @@ struct ActivationOptions {
   std::vector<LayerBits> layer_bits;  // of the input of a layer (deploy)
 };
 
-// WeightRounding::hessian.
-struct HessianOptions {
+// WeightRounding::gptq.
+struct GptqOptions {
   std::int64_t images = 32;
   double damping = 0.3;
-  double drift = 0;
+  double error_compensation = 0;
   std::int64_t positions = 1024;
 };
 
@@ -86,7 +86,7 @@ struct QuantOptions {
   Mode mode = Mode::deploy;
   Target target = Target::onnxruntime;
   WeightOptions weights;
-  HessianOptions hessian;
+  GptqOptions gptq;
   ActivationOptions activations;
   bool equalize = false;
   BiasCorrection bias_correction = BiasCorrection::none;
@@ -100,9 +100,11 @@ struct QuantOptions {
 template <class Visitor, class Options>
 void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(
-      SettingInfo{"quantize.mode", "paper: the published setting; deploy: what a runtime executes"},
+      SettingInfo{
+          "quantize.mode",
+          "paper: the published setting; deploy: the setting that a runtime executes in integers"},
       o.mode);
-  visit(SettingInfo{"quantize.target", "runtime whose placement rules the student follows"},
+  visit(SettingInfo{"quantize.target", "runtime whose rules for quantizers the student follows"},
         o.target);
   visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8},
         o.weights.num_bits);
@@ -119,32 +121,29 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.weights.symmetric);
   visit(SettingInfo{"quantize.weights.range", "rule that finds the range"}, o.weights.range);
   visit(SettingInfo{"quantize.weights.range_every_step",
-                    "take the range anew at each forward pass (published code)"},
+                    "compute the range anew at each forward pass (published code)"},
         o.weights.range_every_step);
   visit(SettingInfo{"quantize.weights.rounding",
-                    "of the weights before training: nearest; squant: so that errors cancel in "
-                    "each kernel and channel; hessian: so that the output of each layer changes "
-                    "least on images",
+                    "rounding of the weights before training: nearest; squant: rounding errors "
+                    "cancel within each kernel and channel; gptq: GPTQ-style, minimises the "
+                    "error of each layer's output on images",
                     "", 0, 0, "SQuant 3, GPTQ"},
         o.weights.rounding);
-  visit(
-      SettingInfo{
-          "quantize.hessian.images",
-          "images that weights are rounded on: of generate.bank, or made by generate.images",
-          "images", 1, 1e6},
-      o.hessian.images);
-  visit(SettingInfo{"quantize.hessian.damping",
-                    "weight of the change of the weights themselves, in mean squares of what the "
-                    "layer reads",
+  visit(SettingInfo{"quantize.gptq.images",
+                    "images for GPTQ-style rounding, from generate.bank or made by generate.images",
+                    "images", 1, 1e6},
+        o.gptq.images);
+  visit(SettingInfo{"quantize.gptq.damping",
+                    "damping of the Hessian, in multiples of the mean square of the layer's input",
                     "", 1e-6, 1e6},
-        o.hessian.damping);
-  visit(SettingInfo{"quantize.hessian.drift",
-                    "share that a layer makes good of what the layers before it have changed", "",
-                    0, 1, "GPTAQ"},
-        o.hessian.drift);
-  visit(SettingInfo{"quantize.hessian.positions", "places of an image that count in a layer, drawn",
-                    "", 1, 1e9},
-        o.hessian.positions);
+        o.gptq.damping);
+  visit(SettingInfo{"quantize.gptq.error_compensation",
+                    "share of the error of the preceding layers that a layer compensates", "", 0, 1,
+                    "GPTAQ"},
+        o.gptq.error_compensation);
+  visit(SettingInfo{"quantize.gptq.positions",
+                    "spatial positions of each image that are sampled in a layer", "", 1, 1e9},
+        o.gptq.positions);
   visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
         o.activations.num_bits);
   visit(SettingInfo{"quantize.activations.layer_bits",
@@ -160,16 +159,19 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     0, 0.9999},
         o.activations.ema_decay);
   visit(SettingInfo{"quantize.activations.calibration_images",
-                    "generated images that the ranges are taken from", "images", 1, 1e6},
+                    "generated images for the calibration of the ranges", "images", 1, 1e6},
         o.activations.calibration_images);
   visit(SettingInfo{"quantize.equalize",
-                    "balance the channels between BatchNorm, ReLU and the next convolution", "", 0,
-                    0, "arXiv 1906.04721, 4.1"},
+                    "cross-layer equalization of channels from BatchNorm through ReLU to the next "
+                    "convolution",
+                    "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
-  visit(SettingInfo{"quantize.bias_correction",
-                    "take the mean error of each layer, from BatchNorm statistics, out of its bias",
-                    "", 0, 0, "arXiv 1906.04721, 4.2"},
-        o.bias_correction);
+  visit(
+      SettingInfo{
+          "quantize.bias_correction",
+          "subtract each layer's mean error, inferred from BatchNorm statistics, from its bias", "",
+          0, 0, "arXiv 1906.04721, 4.2"},
+      o.bias_correction);
   visit(SettingInfo{"quantize.first_last_bits",
                     "bits of the first and last layer (deploy); 0: as the rest", "bits", 0, 8},
         o.first_last_bits);

@@ -45,7 +45,7 @@ std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory,
   if (fits < images)
     observer.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
                                                std::to_string(fits) + " images; the other " +
-                                               std::to_string(images - fits) + " are left out");
+                                               std::to_string(images - fits) + " are not used");
   return std::min(fits, images);
 }
 

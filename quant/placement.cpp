@@ -104,7 +104,7 @@ class DeployPlacer {
   bool absorbs(NodeId id, NodeId consumer) const {
     if (consumers_[id].size() != 1) return false;
     const auto& node = graph_[id];
-    if (is_layer(node) && batch_norm_behind(graph_, consumers_, id) == consumer) return true;
+    if (is_layer(node) && following_batch_norm(graph_, consumers_, id) == consumer) return true;
     // A carrier keeps the grid of the tensor before it, so it cannot take up a clip; nor can the
     // image.
     return models::is<models::Clip>(graph_[consumer]) && !is_carrier(rules_, node) &&

@@ -13,7 +13,7 @@ inline bool is_layer(const models::Node& node) {
   return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
 }
 
-// Index = NodeId: a layer with no other layer before it, behind it.
+// Index = NodeId: a layer with no other layer before it, after it.
 struct Ends {
   std::vector<bool> first, last;
 };
@@ -21,16 +21,16 @@ Ends find_ends(const models::Graph& graph);
 
 // Index of the vectors = NodeId of the float graph.
 struct Placement {
-  // Bits of the quantizers behind a node, widest first, each fed by the one before it.
+  // Bits of the quantizers after a node, widest first, each fed by the one before it.
   std::vector<std::set<std::int64_t, std::greater<>>> bits;
   // Bits that a node takes its inputs at; 0: the widest there is.
   std::vector<std::int64_t> asks;
-  std::vector<std::int64_t> weight_bits;  // 0 where the node is no layer
+  std::vector<std::int64_t> weight_bits;  // 0 if the node is no layer
 };
 
-// paper: one quantizer behind each Clip that starts at 0. deploy: every tensor that an integer
+// paper: one quantizer after each Clip that starts at 0. deploy: every tensor that an integer
 // operator or a layer reads, except where an operator disappears into its neighbour (a BatchNorm
-// into the layer before it, a Clip into the quantizer behind it).
+// into the layer before it, a Clip into the quantizer after it).
 Placement place(const models::Graph& graph, const QuantOptions& options);
 
 }  // namespace zsq::quant

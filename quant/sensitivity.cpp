@@ -14,7 +14,7 @@
 #include "quant/bias_correction.h"
 #include "quant/equalize.h"
 #include "quant/fold_batch_norm.h"
-#include "quant/hessian.h"
+#include "quant/gptq.h"
 #include "quant/placement.h"
 #include "quant/ranges.h"
 
@@ -86,8 +86,8 @@ class Meter {
     for (std::int64_t first = 0; first < images; first += kBatch)
       measure(job_.images.narrow(0, first, std::min(kBatch, images - first)));
     for (LayerSensitivity& row : rows_)
-      for (auto* damages : {&row.weight_damage, &row.input_damage})
-        for (auto& [bits, damage] : *damages) damage /= static_cast<double>(images);
+      for (auto* sensitivities : {&row.weight_sensitivity, &row.input_sensitivity})
+        for (auto& [bits, sensitivity] : *sensitivities) sensitivity /= static_cast<double>(images);
     return std::move(rows_);
   }
 
@@ -113,7 +113,7 @@ class Meter {
     std::map<std::int64_t, Student> students;
     for (std::int64_t bits = job_.min_bits; bits <= job_.max_bits; ++bits)
       students.emplace(bits, student_of(bits));
-    if (job_.options.weights.rounding == WeightRounding::hessian) round_by_hessian(students);
+    if (job_.options.weights.rounding == WeightRounding::gptq) round_by_gptq(students);
     for (const auto& [bits, student] : students)
       for (const WeightSite& site : weight_sites(student)) {
         const auto& name = student.graph[site.layer].name;
@@ -136,19 +136,18 @@ class Meter {
   }
 
   // Of what a layer reads in the float network the moments serve all numbers of bits.
-  void round_by_hessian(std::map<std::int64_t, Student>& students) {
+  void round_by_gptq(std::map<std::int64_t, Student>& students) {
     Student& any = students.begin()->second;
-    const HessianJob job{
-        .teacher = model_,
-        .student = any,
-        .images = job_.rounding_images.defined() ? job_.rounding_images : job_.images,
-        .batch_size = kBatch,
-        .seed = job_.seed};
+    const GptqJob job{.teacher = model_,
+                      .student = any,
+                      .images = job_.rounding_images.defined() ? job_.rounding_images : job_.images,
+                      .batch_size = kBatch,
+                      .seed = job_.seed};
     std::set<std::string> rounded;
     visit_input_moments(job, observer_, [&](std::size_t i, const InputMoments& moments) {
       if (!rounded.insert(weight_sites(any)[i].parameter).second) return;
       for (auto& [bits, student] : students)
-        round_site_by_hessian(student, model_, weight_sites(student)[i], moments);
+        round_site_by_gptq(student, model_, weight_sites(student)[i], moments);
     });
     if (job_.options.bias_correction == BiasCorrection::bn_statistics)
       for (auto& [bits, student] : students) correct_weight_errors(student);
@@ -172,7 +171,7 @@ class Meter {
     const at::Tensor& latent = student.parameters.at(site.parameter);
     row.weights = latent.numel();
     row.channels = latent.size(0);
-    row.weight_damage[bits] = 0;
+    row.weight_sensitivity[bits] = 0;
     change.weight = site.op->forward({latent}, student.parameters);
     change.bias = param(layer, "bias");
     if (const NodeId behind = norm_behind(layer.name); behind >= 0)
@@ -181,7 +180,7 @@ class Meter {
     const auto* quantizer = activation_quantizer(before);
     // The image has bits of its own.
     if (!quantizer || !job_.inputs || ends_.first[model_.graph.id_of(layer.name)]) return change;
-    row.input_damage[bits] = 0;
+    row.input_sensitivity[bits] = 0;
     change.quantizer = models::get_if<models::Custom>(before)->op;
     change.scale_name = quantizer->scale_name();
     change.zero_point_name = quantizer->zero_point_name();
@@ -191,7 +190,7 @@ class Meter {
   }
 
   NodeId norm_behind(const std::string& layer) const {
-    return batch_norm_behind(model_.graph, consumers_, model_.graph.id_of(layer));
+    return following_batch_norm(model_.graph, consumers_, model_.graph.id_of(layer));
   }
 
   void measure(const at::Tensor& images) {
@@ -206,10 +205,11 @@ class Meter {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       stop_if_asked();
       for (const auto& [bits, change] : changes_[l]) {
-        rows_[l].weight_damage[bits] +=
+        rows_[l].weight_sensitivity[bits] +=
             divergence(layers_[l], weights_of(change), images, expected);
         if (change.quantizer)
-          rows_[l].input_damage[bits] += divergence(layers_[l], input_of(change), images, expected);
+          rows_[l].input_sensitivity[bits] +=
+              divergence(layers_[l], input_of(change), images, expected);
       }
       observer_.on_progress({"sensitivity", ++done_, total_, begin_.seconds(), {}});
     }

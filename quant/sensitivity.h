@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What few bits in one layer alone do to the answer (the sensitivity of ZeroQ, arXiv 2001.00281,
 // section "Sensitivity Analysis"):
-//   damage = 1/N sum_n KL(softmax T(x_n) || softmax T'(x_n)),  nats an image,
+//   sensitivity = 1/N sum_n KL(softmax T(x_n) || softmax T'(x_n)),  nats per image,
 // T' the teacher in which the weights of that layer, or its input, are quantized and all else is
 // float. Weights come as a student of these options has them at the start (equalisation, range,
 // rounding, bias correction; second-order rounding of each layer as if it alone were quantized);
 // the range of an input from the same images, or from BatchNorm statistics where the options say
-// so. Damages of several layers are taken to add up.
+// so. Sensitivities of several layers are taken to add up.
 #pragma once
 #include <map>
 #include <string>
@@ -19,10 +19,10 @@ namespace zsq::quant {
 
 struct LayerSensitivity {
   std::string layer, op;
-  std::int64_t weights = 0, channels = 0, macs = 0;  // of one image
-  bool end = false;                                  // the first or the last layer
-  std::map<std::int64_t, double> weight_damage;      // by bits
-  std::map<std::int64_t, double> input_damage;       // empty where the input stays float
+  std::int64_t weights = 0, channels = 0, macs = 0;   // of one image
+  bool end = false;                                   // the first or the last layer
+  std::map<std::int64_t, double> weight_sensitivity;  // by bits
+  std::map<std::int64_t, double> input_sensitivity;   // empty if the input stays float
 };
 
 struct SensitivityJob {
@@ -31,12 +31,12 @@ struct SensitivityJob {
   at::Tensor images;     // f32 [N, C, H, W]
   std::int64_t min_bits = 2, max_bits = 8;
   bool inputs = true;  // measure them too
-  // For WeightRounding::hessian, f32 [N, C, H, W]; undefined: `images`.
+  // For WeightRounding::gptq, f32 [N, C, H, W]; undefined: `images`.
   at::Tensor rounding_images = {};
   std::uint64_t seed = 0;
 };
 
-// Layers in order of the network. Error(stopped) where the observer asks for it.
+// Layers in order of the network. Error(stopped) if the observer asks for it.
 std::vector<LayerSensitivity> measure_sensitivity(const SensitivityJob& job, Observer& observer);
 
 }  // namespace zsq::quant

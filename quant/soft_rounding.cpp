@@ -47,7 +47,7 @@ at::Tensor SoftRounding::forward(const std::vector<at::Tensor>&,
   return on_grid(gate(logits_).add(floor_), parameters);
 }
 
-at::Tensor SoftRounding::undecided(double sharpness) const {
+at::Tensor SoftRounding::rounding_regularizer(double sharpness) const {
   return gate(logits_).mul(2).sub(1).abs().pow(sharpness).mean().neg().add(1);
 }
 

@@ -22,8 +22,8 @@ class SoftRounding : public models::CustomOp {
 
   // v, a leaf of the weight's shape.
   const at::Tensor& logits() const { return logits_; }
-  // Mean over the weights of 1 - |2 h(v) - 1|^sharpness (eq. 24): 0 where all are decided.
-  at::Tensor undecided(double sharpness) const;
+  // Mean over the weights of 1 - |2 h(v) - 1|^sharpness (eq. 24): 0 if all are decided.
+  at::Tensor rounding_regularizer(double sharpness) const;
   // The decision as a latent weight: the centre of the cell of the code B + [h(v) >= 1/2], from
   // where nearest rounding gives that code.
   at::Tensor decided(const models::ParameterStore& parameters) const;

@@ -74,7 +74,7 @@ class Row {
   }
 
   // The weight of the kernel whose flip lowers (sign 1) or raises (sign -1) the sum and adds least
-  // to the sum of squares, and its error times sign: at most 0 where there is none.
+  // to the sum of squares, and its error times sign: at most 0 if there is none.
   std::pair<std::int64_t, float> best_flip(std::int64_t kernel, float sign) const {
     std::int64_t best = kernel * kernel_;
     for (std::int64_t i = best + 1; i < (kernel + 1) * kernel_; ++i)

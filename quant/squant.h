@@ -25,8 +25,8 @@ namespace zsq::quant {
 // that plain rounding turns into the chosen codes: a flipped weight is mirrored at the threshold
 // that it crosses (but kept 1/64 step away from it), all others stay as they are.
 //
-// keep_range: for grids taken anew from the returned weights: the smallest and largest weight of
-// each grid do not move, and none passes them, so that the grid stays the same.
+// keep_range: for grids computed again from the returned weights: the smallest and largest weight
+// of each grid do not move, and none passes them, so that the grid stays the same.
 at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
                   const QuantizerSpec& spec, bool keep_range);
 

@@ -3,7 +3,7 @@
 //   weights:      Parameter -> WeightQuantizer -> Conv2d.inputs[1]
 //   activations:  x -> ActivationQuantizer -> consumers
 // A quantizer's scale and zero point are parameters scale_name() and zero_point_name() (f32, [] per
-// tensor or [C] per channel) of the student's store. Behind an operator that hands values on
+// tensor or [C] per channel) of the student's store. Behind an operator that passes values on
 // unchanged (MaxPool, Flatten, ...) a runtime wants the same grid again: that quantizer shares the
 // names of the one before it and changes nothing. Layers that share a weight, at the same bits,
 // share its quantizer. ONNX semantics:
@@ -92,7 +92,7 @@ struct WeightSite {
 };
 std::vector<WeightSite> weight_sites(const Student& student);
 std::vector<models::NodeId> activation_sites(const models::Graph& graph);
-// The node's quantizer; null where it is something else.
+// The node's quantizer; null if it is something else.
 const ActivationQuantizer* activation_quantizer(const models::Node& node);
 
 // Recomputes "<node>.scale/.zero_point" of weight quantizers that take their range every step.

@@ -14,8 +14,8 @@ namespace zsq::quant {
 enum class Execution {
   floating,
   integer,  // where its inputs are quantized
-  carries,  // hands values on unchanged: on codes where the same grid stands on both sides, so that
-            // a quantizer is repeated behind it
+  carries,  // passes values on unchanged: on codes where the same grid stands on both sides, so
+            // that a quantizer is repeated after it
 };
 
 struct OperatorRule {

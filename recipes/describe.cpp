@@ -46,23 +46,23 @@ void validate(const Recipe& recipe) {
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");
   const bool reconstructs = recipe.reconstruct.iterations > 0;
-  const bool by_hessian = q.weights.rounding == WeightRounding::hessian;
+  const bool by_gptq = q.weights.rounding == WeightRounding::gptq;
   require(
       !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
       "generate.bank_share is the share of each student batch that is taken from generate.bank, "
       "which names no file");
+  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || by_gptq,
+          "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+          "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(
-      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || by_hessian,
-      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
-      "batch (above 0) that is taken from it, or reconstruct.iterations");
-  require(recipe.finetune.features == FeatureTerm::none || !q.equalize,
-          "finetune.features compares maps with the teacher's, which quantize.equalize scales per "
-          "channel; set one of them to none or false");
+      recipe.finetune.feature_loss == FeatureLoss::none || !q.equalize,
+      "finetune.feature_loss compares maps with the teacher's, which quantize.equalize scales per "
+      "channel; set one of them to none or false");
   require(!reconstructs || !q.weights.range_every_step,
           "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set one of them to 0 or false");
-  require(!by_hessian || !q.weights.range_every_step,
-          "quantize.weights.rounding=hessian finds codes on ranges that stay, which contradicts "
+  require(!by_gptq || !q.weights.range_every_step,
+          "quantize.weights.rounding=gptq finds codes on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set that to false, or the rounding to squant");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");

@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 
+#include "recipes/aliases.h"
 #include "recipes/builtin.h"
 #include "recipes/values.h"
 
@@ -51,8 +52,16 @@ bool is_setting(const std::string& key) {
 
 bool is_section(const std::string& key) {
   const auto keys = setting_keys();
-  return std::any_of(keys.begin(), keys.end(),
+  return recipes::is_former_section(key) ||
+         std::any_of(keys.begin(), keys.end(),
                      [&](const std::string& known) { return known.starts_with(key + "."); });
+}
+
+void warn_of_rename(Recipe& recipe, const std::string& where, const std::string& before,
+                    const std::string& now) {
+  if (before != now)
+    recipe.warnings.push_back(where + ": '" + before + "' is now called '" + now +
+                              "'; the former name works until version 1.0");
 }
 
 // A preset is a set of keys: it replaces those that were given before it. Of the two forms of the
@@ -63,8 +72,14 @@ void replace_earlier(DataOptions& data, const std::string& key) {
   if (key == "data.crop_fraction" && data.crop_fraction) data.resize.reset();
 }
 
-void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
-               const std::string& where) {
+void set_value(Recipe& recipe, const std::string& given, RawValue raw, const std::string& where) {
+  const std::string key = recipes::current_key(given);
+  warn_of_rename(recipe, where, given, key);
+  for (std::string& item : raw.items) {
+    const std::string value = recipes::current_value(key, item);
+    warn_of_rename(recipe, where, item, value);
+    item = value;
+  }
   bool found = false;
   visit_recipe_settings(
       [&](const SettingInfo& info, auto& value) {
@@ -107,7 +122,9 @@ class Loader {
  public:
   explicit Loader(Recipe& recipe) : recipe_(recipe) {}
 
-  void load(const std::string& name, const fs::path& folder, const std::string& where) {
+  void load(const std::string& given, const fs::path& folder, const std::string& where) {
+    const std::string name = recipes::current_recipe(given);
+    warn_of_rename(recipe_, where, given, name);
     const Source source = find_source(name, folder, where);
     if (std::find(chain_.begin(), chain_.end(), source.name) != chain_.end()) {
       std::string cycle;
@@ -153,14 +170,14 @@ class Loader {
     const std::string where = place(source, name);
     if (!name.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
     const std::string key = prefix + name.Scalar();
-    if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
+    if (!seen.insert(recipes::current_key(key)).second) fail(where, "'" + key + "' is given twice");
     if (key == "extends") return;
     if (key == "about" || key == "expects") {
       if (!value.IsScalar()) fail(where, "'" + key + "' is one line of text");
       (key == "about" ? recipe_.about : recipe_.expects) = value.Scalar();
     } else if (value.IsMap() && is_section(key)) {
       read_map(source, value, key + ".");
-    } else if (!is_setting(key)) {
+    } else if (!is_setting(recipes::current_key(key))) {
       fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
                                   : unknown_key_message(key));
     } else {

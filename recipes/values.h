@@ -37,7 +37,7 @@ Budget parse_budget(const std::string& text);
 // Shortest text that reads back to the same number.
 std::string format_number(double value);
 std::string format_string(const std::string& value);  // double-quoted YAML
-std::string range_text(const SettingInfo& info);      // "2..8 bits"; empty where there is none
+std::string range_text(const SettingInfo& info);      // "2..8 bits"; empty if there is none
 
 template <class Enum>
 std::vector<std::string> names_of() {

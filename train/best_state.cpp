@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char *kImages = "best/images", *kNumbers = "best/numbers", *kBest = "best/student/";
 
-at::Tensor pack(const KeptState& r) {
+at::Tensor pack(const BestCheckpoint& r) {
   std::vector<double> numbers{static_cast<double>(r.iteration), static_cast<double>(r.checked_at),
                               static_cast<double>(r.checks), r.seconds};
   for (const Agreement& a : {r.start, r.kept, r.last})
@@ -20,7 +20,7 @@ at::Tensor pack(const KeptState& r) {
   return at::tensor(numbers, at::kDouble);
 }
 
-KeptState unpack(const at::Tensor& packed) {
+BestCheckpoint unpack(const at::Tensor& packed) {
   if (packed.numel() != 13 || packed.scalar_type() != at::kDouble)
     throw Error(ErrorCode::bad_input,
                 "the checkpoint's '" + std::string(kNumbers) + "' is not of this version");

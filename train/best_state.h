@@ -24,7 +24,7 @@ class BestState {
   void check(std::int64_t iteration);
   // Copies them back, in place; seen() tells of which iteration they are.
   void put_back() const;
-  const KeptState& seen() const { return report_; }
+  const BestCheckpoint& seen() const { return report_; }
 
   // By names that begin with "best/"; nothing before there are images.
   NamedTensors state() const;
@@ -36,7 +36,7 @@ class BestState {
   quant::Student& student_;
   at::Tensor images_, expected_;  // expected: the teacher's logits, once asked for
   NamedTensors best_;             // the student's parameters
-  KeptState report_;
+  BestCheckpoint report_;
 };
 
 }  // namespace zsq::train

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizers that let a share of the values pass as they are, drawn anew at each call, so that what
-// is learnt does not lean on one quantization error (QDrop, Wei et al. 2203.05740, eq. 6).
+// Quantizers that let a share of the values pass as they are, drawn again at each call, so that
+// what is learnt does not lean on one quantization error (QDrop, Wei et al. 2203.05740, eq. 6).
 #pragma once
 #include <memory>
 #include <random>

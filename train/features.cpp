@@ -19,9 +19,9 @@ std::vector<models::NodeId> same_nodes(const models::Graph& student, const model
   return same;
 }
 
-at::Tensor feature_term(FeatureTerm term, const std::vector<at::Tensor>& student,
+at::Tensor feature_term(FeatureLoss term, const std::vector<at::Tensor>& student,
                         const std::vector<at::Tensor>& teacher) {
-  return term == FeatureTerm::mse ? losses::feature_error(student, teacher)
+  return term == FeatureLoss::mse ? losses::feature_error(student, teacher)
                                   : losses::channel_attention_error(student, teacher);
 }
 

@@ -7,12 +7,12 @@
 namespace zsq::train {
 
 // The nodes of `student` (a student's graph, or a teacher's, fused or not) with the values of the
-// teacher's `nodes`; of one that went into a quantizer's node, the quantized value behind it.
+// teacher's `nodes`; of one that went into a quantizer's node, the quantized value after it.
 std::vector<models::NodeId> same_nodes(const models::Graph& student, const models::Graph& teacher,
                                        const std::vector<models::NodeId>& nodes);
 
-// losses/features.h by name. Not for FeatureTerm::none.
-at::Tensor feature_term(FeatureTerm term, const std::vector<at::Tensor>& student,
+// losses/features.h by name. Not for FeatureLoss::none.
+at::Tensor feature_term(FeatureLoss term, const std::vector<at::Tensor>& student,
                         const std::vector<at::Tensor>& teacher);
 
 }  // namespace zsq::train

@@ -39,7 +39,7 @@ class GraphStep {
   Step& step_;
   MakeGraph make_graph_;
   Observer& observer_;
-  generator::Draw draw_;  // what the recordings read ...
+  generator::LatentBatch draw_;  // what the recordings read ...
   Batch batch_;
   Batch made_;  // ... and what they write
   StudentStep answered_;

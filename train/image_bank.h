@@ -15,7 +15,7 @@ struct ImageBank {
   std::map<std::string, std::string> metadata;  // of the file: source_sha256, seed, ...
 };
 
-// safetensors with `images`; Error(bad_input) where it lacks them, Error(usage) where they do not
+// safetensors with `images`; Error(bad_input) if it lacks them, Error(usage) if they do not
 // have the shape that the teacher takes.
 ImageBank load_bank(const std::filesystem::path& path, const models::Model& teacher);
 
@@ -29,7 +29,7 @@ class BankDraws {
   // The images [N, C, H, W] with the last of them replaced by images drawn from the bank. Depends
   // on (seed, step, N) and the bank.
   at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const;
-  // The same with the teacher's answers to them, and its values at `features`.
+  // The same with the teacher's predictions to them, and its values at `features`.
   Batch mixed(const Batch& batch, const models::Model& teacher,
               const std::vector<models::NodeId>& features, std::uint64_t step) const;
 

@@ -64,12 +64,12 @@ class Maker {
   }
 
   Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels,
-            double hardness, Precision precision) const {
+            double focal_gamma, Precision precision) const {
     const auto [logits, moments] = pass(images, nullptr, precision);
     const auto statistics = options_.statistics == ImageStatistics::normalised
                                 ? losses::normalised_batch_norm_statistics(moments, running_)
                                 : losses::batch_norm_statistics(moments, running_);
-    return {logits, losses::hard_sample_cross_entropy(logits, labels, hardness), statistics};
+    return {logits, losses::hard_sample_cross_entropy(logits, labels, focal_gamma), statistics};
   }
 
   TeacherPass swung(const at::Generator& stream) const {
@@ -99,10 +99,11 @@ class Maker {
       const auto view =
           generator::augment(images, crops).contiguous(at::MemoryFormat::ChannelsLast);
       const auto show = [&](const TeacherPass& pass) {
-        return look(pass, view, labels, options_.hardness, options_.precision);
+        return look(pass, view, labels, options_.focal_gamma, options_.precision);
       };
-      const auto seen =
-          options_.swing ? show(swung(stream("images.swing", batch, step))) : show(pass_);
+      const auto seen = options_.swing_convolution
+                            ? show(swung(stream("images.swing", batch, step)))
+                            : show(pass_);
       const auto loss = seen.cross_entropy.add(seen.statistics, options_.bns_weight);
       const auto gradient = torch::autograd::grad({loss}, {images})[0].contiguous();
       adam.step({gradient}, rate.at(step));
@@ -124,9 +125,10 @@ class Maker {
   void finish(at::Tensor images, const at::Tensor& labels, std::int64_t first,
               const ImageSink& sink) {
     const at::NoGradGuard no_grad;
-    if (options_.low_pass > 0) images = generator::low_pass(images, options_.low_pass);
+    if (options_.low_pass_cutoff > 0)
+      images = generator::low_pass(images, options_.low_pass_cutoff);
     hold_to_range(images);
-    const auto seen = look(pass_, images, labels.to(device_), /*hardness=*/0, Precision::fp32);
+    const auto seen = look(pass_, images, labels.to(device_), /*focal_gamma=*/0, Precision::fp32);
     const auto logits = seen.logits.to(at::kCPU);
     const auto n = static_cast<double>(labels.size(0));
     report_.cross_entropy += n * seen.cross_entropy.item<double>();

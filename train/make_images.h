@@ -39,15 +39,15 @@ struct ImageReport {
 };
 
 // The labels of a bank, int64 [images]: every class as often as any other (give or take one), in an
-// order drawn anew for each round through the classes.
+// order drawn again for each round through the classes.
 at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed);
 
 // Per batch: pixels start from N(0, 1) and follow Adam(0.9, 0.999) on
 //   mean((1 - p_y)^gamma CE(T(aug(x)), y)) + lambda L_BNS(T, aug(x)),
 // held to what a pixel can be after each step; then the low-pass, if any. Each finished batch goes
 // to `sink` and is forgotten. N is split into batches of nearly equal size, batch_size at most; a
-// batch depends on (seed, its number, its size) only. Error(stopped) where the observer asks for
-// it; Error(numeric_failure) where the loss is not finite.
+// batch depends on (seed, its number, its size) only. Error(stopped) if the observer asks for
+// it; Error(numeric_failure) if the loss is not finite.
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink);
 
 }  // namespace zsq::train

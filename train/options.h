@@ -11,8 +11,8 @@ namespace zsq {
 
 enum class Inundation { exact, published, off };
 enum class KlReduction { batchmean, mean };
-enum class LearnScales { none, activations, all };
-enum class FeatureTerm { none, mse, attention };
+enum class LearnableScales { none, activations, all };
+enum class FeatureLoss { none, mse, attention };
 
 template <>
 struct EnumNames<Inundation> {
@@ -24,12 +24,12 @@ struct EnumNames<KlReduction> {
 };
 
 template <>
-struct EnumNames<LearnScales> {
+struct EnumNames<LearnableScales> {
   static constexpr std::array<std::string_view, 3> names{"none", "activations", "all"};
 };
 
 template <>
-struct EnumNames<FeatureTerm> {
+struct EnumNames<FeatureLoss> {
   static constexpr std::array<std::string_view, 3> names{"none", "mse", "attention"};
 };
 
@@ -41,18 +41,18 @@ struct TrainOptions {
   double decay = 0.1;                               // factor at each milestone
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
-  FeatureTerm features = FeatureTerm::none;
-  double feature_weight = 100;  // of their term, beside the KL divergence
-  double lr = 1e-4;             // conv and linear weights
-  double lr_affine = 1e-5;      // BatchNorm gamma and beta, biases
+  FeatureLoss feature_loss = FeatureLoss::none;
+  double feature_loss_weight = 100;  // relative to the KL divergence
+  double lr = 1e-4;                  // conv and linear weights
+  double affine_lr = 1e-5;           // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
   double k_max = 1e4, c_max = 1;
-  LearnScales learn_scales = LearnScales::none;
-  double lr_scale = 1e-3;
-  std::int64_t checks = 0;  // 0: a run ends with its last state
-  std::int64_t check_images = 256;
+  LearnableScales learnable_scales = LearnableScales::none;
+  double scale_lr = 1e-3;
+  std::int64_t validation_checks = 0;  // 0: the last state is the result
+  std::int64_t validation_images = 256;
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
   Precision precision = Precision::fp32;
   bool cuda_graphs = false;  // see train/graph_step.h
@@ -61,11 +61,12 @@ struct TrainOptions {
 template <class Visitor, class Options>
 void visit_train_settings(Visitor&& visit, Options& o) {
   visit(
-      SettingInfo{"finetune.iterations", "generator + student steps, warm-up included", "", 0, 1e9},
+      SettingInfo{"finetune.iterations",
+                  "iterations of one generator and one student step, warm-up included", "", 0, 1e9},
       o.iterations);
   visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
-  visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator learns", "", 0,
-                    1},
+  visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator is trained",
+                    "", 0, 1},
         o.warmup);
   visit(SettingInfo{"finetune.milestones", "shares of the run where the rates drop", "", 0, 1},
         o.milestones);
@@ -77,18 +78,18 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
       o.kl_reduction);
-  visit(SettingInfo{"finetune.features",
-                    "what the student shares with the teacher at residual additions and ends of "
-                    "stages besides the answer: none, maps (mse), or which channels are strong",
+  visit(SettingInfo{"finetune.feature_loss",
+                    "feature loss at residual additions and ends of stages: none, mse between the "
+                    "feature maps, or attention (channel attention)",
                     "", 0, 0, "PLF; HAST"},
-        o.features);
-  visit(SettingInfo{"finetune.feature_weight", "weight of that term beside the KL divergence", "",
-                    0, 1e9},
-        o.feature_weight);
+        o.feature_loss);
+  visit(SettingInfo{"finetune.feature_loss_weight",
+                    "weight of the feature loss relative to the KL divergence", "", 0, 1e9},
+        o.feature_loss_weight);
   visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
-  visit(SettingInfo{"finetune.lr_affine", "learning rate of BatchNorm gamma, beta and biases", "",
+  visit(SettingInfo{"finetune.affine_lr", "learning rate of BatchNorm gamma, beta and biases", "",
                     0, 10},
-        o.lr_affine);
+        o.affine_lr);
   visit(SettingInfo{"finetune.momentum", "Nesterov momentum", "", 0, 0.9999}, o.momentum);
   visit(
       SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
@@ -98,26 +99,29 @@ void visit_train_settings(Visitor&& visit, Options& o) {
         o.crossing_rate);
   visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
   visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);
-  visit(SettingInfo{"finetune.learn_scales",
-                    "quantizers of fewer than 8 bits whose scales learn: none, activations, or all "
+  visit(SettingInfo{"finetune.learnable_scales",
+                    "quantizers below 8 bits with learnable scales: none, activations, or all "
                     "(weights with fixed ranges too)",
                     "", 0, 0, "LSQ, arXiv 1902.08153"},
-        o.learn_scales);
-  visit(SettingInfo{"finetune.lr_scale", "learning rate of scales: relative change in a step", "",
+        o.learnable_scales);
+  visit(SettingInfo{"finetune.scale_lr", "learning rate of scales: relative change in a step", "",
                     0, 1},
-        o.lr_scale);
-  visit(SettingInfo{"finetune.checks",
-                    "how often the student is measured while it learns, on held-out synthetic "
-                    "images, its start besides; the best of these states is kept. 0: the last",
-                    "", 0, 1e6},
-        o.checks);
-  visit(SettingInfo{"finetune.check_images", "images that it is measured on", "images", 1, 1e6},
-        o.check_images);
+        o.scale_lr);
+  visit(
+      SettingInfo{"finetune.validation_checks",
+                  "number of validations on held-out synthetic images during training, besides the "
+                  "one at its start; the best checkpoint is the result. 0: the last state is",
+                  "", 0, 1e6},
+      o.validation_checks);
+  visit(SettingInfo{"finetune.validation_images", "images of a validation", "images", 1, 1e6},
+        o.validation_images);
   visit(SettingInfo{"finetune.max_skipped", "share of skipped steps that stops the run", "", 0, 1},
         o.max_skipped);
-  visit(SettingInfo{"finetune.precision",
-                    "of teacher, student and generator while they train: fp32, tf32 (GPU) or bf16"},
-        o.precision);
+  visit(
+      SettingInfo{
+          "finetune.precision",
+          "precision of teacher, student and generator in training: fp32, tf32 (GPU) or bf16"},
+      o.precision);
   visit(SettingInfo{"finetune.cuda_graphs",
                     "on a GPU, launch each half of an iteration as one recorded CUDA graph"},
         o.cuda_graphs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensors of teacher, student and generator the loop reads, trains and restores.
+// Which tensors of teacher, student and generator training reads, trains and restores.
 #pragma once
 #include "losses/losses.h"
 #include "quant/student.h"

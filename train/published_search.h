@@ -8,7 +8,7 @@
 
 namespace zsq::train {
 
-// share(k): part of a layer's codes that differ between weights w and w - k D. 1 where share(1) >=
+// share(k): part of a layer's codes that differ between weights w and w - k D. 1 if share(1) >=
 // target; else k doubles until the share is reached, then up to five bisections between k/2 and k,
 // ending where |share - target| < target / 100. The answer is the last k tried, so its share may
 // lie below the target. A layer in which no k below 2^60 reaches it (no usable gradient) gets 1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block after block, a student learns its rounding and its scales from what the float network gives
 // at the end of each block (BRECQ, Li et al. 2102.05426, with QDrop's dropping and Genie-M's
-// steps). Each block sees what the blocks before it, already quantized, hand on. Prints nothing.
+// steps). Each block sees what the blocks before it, already quantized, pass on. Prints nothing.
 #pragma once
 #include <functional>
 #include <string>
@@ -43,10 +43,10 @@ struct ReconstructReport {
 };
 
 // The student is changed in place: its latent weights lie in the middle of the cells of their
-// codes; scales and, with bias_travel, biases have moved; all else stays. A block that ends with a
+// codes; scales and, with bias_lr, biases have moved; all else stays. A block that ends with a
 // larger error than it had is put back. With a time budget a block's schedule runs by the clock
 // once that is faster. A parameter that blocks share learns in the first of them. Error(stopped)
-// where the observer asks for it: a block may be learned in part then.
+// if the observer asks for it: a block may be learned in part then.
 ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer);
 
 }  // namespace zsq::train

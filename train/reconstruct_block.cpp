@@ -53,9 +53,9 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
       options_(options),
       batch_(batch),
       precision_(precision),
-      chances_(std::make_shared<Chances>(options.drop, longest(part, student.parameters, batch),
-                                         stream_seed(seed, "drop", 0),
-                                         student.parameters.device())),
+      chances_(std::make_shared<Chances>(
+          options.qdrop_probability, longest(part, student.parameters, batch),
+          stream_seed(seed, "drop", 0), student.parameters.device())),
       graph_(drop_quantizers(part, chances_)),
       draws_(at::detail::createCPUGenerator(stream_seed(seed, "draws", 0))) {
   const quant::Student block{part, student.parameters, student.options};
@@ -75,9 +75,9 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
     if (op == site.op) graph_[site.quantizer].op = rounding;  // else at other bits: follows
   }
   adam_.emplace(logits, 0.9, 0.999);
-  auto biases = options.bias_travel > 0 ? biases_of(part, student.parameters) : NamedTensors();
+  auto biases = options.bias_lr > 0 ? biases_of(part, student.parameters) : NamedTensors();
   std::erase_if(biases, [&](const auto& bias) { return settled.contains(bias.first); });
-  auto scales = scales_that_learn(block, LearnScales::all);
+  auto scales = learnable_scales(block, LearnableScales::all);
   std::erase_if(scales, [&](const std::string& name) { return settled.contains(name); });
   biases_.emplace(biases, 0.9, 0.999);
   for (const auto& bias : biases_->parameters()) bias.requires_grad_(true);
@@ -99,17 +99,16 @@ at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, do
   const auto error = mean_squared_error(output, pick(values.float_output)).div(error_scale);
   if (share < options_.warmup || roundings_.empty()) return error;
   const double late = (share - options_.warmup) / (1 - options_.warmup);
-  const double sharpness =
-      std::lerp(options_.sharpness_start, options_.sharpness_end, std::min(1.0, late));
+  const double sharpness = std::lerp(options_.beta_start, options_.beta_end, std::min(1.0, late));
   std::int64_t weights = 0;
   at::Tensor undecided;
   for (const auto& [name, soft] : roundings_) {
     const auto n = soft->logits().numel();
-    const auto term = soft->undecided(sharpness).mul(static_cast<double>(n));
+    const auto term = soft->rounding_regularizer(sharpness).mul(static_cast<double>(n));
     undecided = undecided.defined() ? undecided.add(term) : term;
     weights += n;
   }
-  return error.add(undecided, options_.rounding_weight / static_cast<double>(weights));
+  return error.add(undecided, options_.regularizer_weight / static_cast<double>(weights));
 }
 
 double BlockReconstruction::step(const BlockValues& values, double share, double advance,
@@ -118,8 +117,8 @@ double BlockReconstruction::step(const BlockValues& values, double share, double
   const double value = loss_now.item<double>();
   if (!std::isfinite(value))
     throw Error(ErrorCode::numeric_failure,
-                "the error of a block is no longer finite; lower reconstruct.rounding_travel or "
-                "reconstruct.scale_travel");
+                "the error of a block is no longer finite; lower reconstruct.rounding_lr or "
+                "reconstruct.scale_lr");
   const auto &scales = scales_->scales(), &biases = biases_->parameters();
   auto variables = adam_->parameters();
   const auto n = std::ssize(variables);
@@ -128,10 +127,10 @@ double BlockReconstruction::step(const BlockValues& values, double share, double
   const auto gradients = torch::autograd::grad({loss_now}, variables);
   const auto of_scales = gradients.begin() + n, of_biases = of_scales + std::ssize(scales);
   const double cosine = (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2;
-  if (n > 0) adam_->step({gradients.begin(), of_scales}, options_.rounding_travel * advance);
-  scales_->step({of_scales, of_biases}, options_.scale_travel * advance * cosine);
+  if (n > 0) adam_->step({gradients.begin(), of_scales}, options_.rounding_lr * advance);
+  scales_->step({of_scales, of_biases}, options_.scale_lr * advance * cosine);
   if (!biases.empty())
-    biases_->step({of_biases, gradients.end()}, options_.bias_travel * advance * cosine);
+    biases_->step({of_biases, gradients.end()}, options_.bias_lr * advance * cosine);
   return value;
 }
 

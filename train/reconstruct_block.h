@@ -22,9 +22,9 @@ struct BlockValues {
 // The loss of a step, over a batch: with e the squared error of the block's output divided by that
 // of nearest rounding, and u the mean over the block's weights of 1 - |2h - 1|^b
 // (quant/soft_rounding.h),
-//   e + rounding_weight * u
+//   e + regularizer_weight * u
 // without u during the warm-up; b then falls linearly. Inputs and activations are mixtures of float
-// and quantized values. Rounding, scales and, with bias_travel, BatchNorm beta and biases learn by
+// and quantized values. Rounding, scales and, with bias_lr, BatchNorm beta and biases learn by
 // Adam.
 class BlockReconstruction {
  public:

@@ -20,14 +20,14 @@ NamedTensors logs_of(const models::ParameterStore& parameters, const std::set<st
 
 }  // namespace
 
-std::set<std::string> scales_that_learn(const quant::Student& student, LearnScales which) {
+std::set<std::string> learnable_scales(const quant::Student& student, LearnableScales which) {
   std::set<std::string> names;
-  if (which == LearnScales::none) return names;
+  if (which == LearnableScales::none) return names;
   for (const auto id : quant::activation_sites(student.graph)) {
     const auto* op = quant::activation_quantizer(student.graph[id]);
     if (op->spec().num_bits < kFineBits) names.insert(op->scale_name());
   }
-  if (which == LearnScales::activations) return names;
+  if (which == LearnableScales::activations) return names;
   for (const auto& site : quant::weight_sites(student)) {
     if (!site.op->range_every_step() && site.op->spec().num_bits < kFineBits)
       names.insert(site.op->scale_name());

@@ -12,16 +12,16 @@
 namespace zsq::train {
 
 // The scales that `which` names: of activations with fewer than 8 bits, and of such weights whose
-// range is not taken anew at each step.
-std::set<std::string> scales_that_learn(const quant::Student& student, LearnScales which);
+// range is not computed again at each step.
+std::set<std::string> learnable_scales(const quant::Student& student, LearnableScales which);
 
 class ScaleSteps {
  public:
-  // Lets these scales require gradients until the end of its life. Activations have scales only
+  // Lets these scales require gradients for as long as it lives. Activations have scales only
   // once they are calibrated.
   ScaleSteps(const models::ParameterStore& parameters, const std::set<std::string>& names);
-  ScaleSteps(const quant::Student& student, LearnScales which)
-      : ScaleSteps(student.parameters, scales_that_learn(student, which)) {}
+  ScaleSteps(const quant::Student& student, LearnableScales which)
+      : ScaleSteps(student.parameters, learnable_scales(student, which)) {}
   ~ScaleSteps();
   ScaleSteps(const ScaleSteps&) = delete;
   ScaleSteps& operator=(const ScaleSteps&) = delete;

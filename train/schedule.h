@@ -33,7 +33,7 @@ class IterationTime {
 // Where in its schedule the run is, and how many iterations are left. The schedule is made of
 // shares: each iteration takes an equal part of what is left of it, so the share reaches 1 with the
 // last one and never moves back. Without a budget that is iterations done / options.iterations.
-// With one, iterations are at most options.iterations; how many are left is worked out anew before
+// With one, iterations are at most options.iterations; how many are left is computed again before
 // each, from the seconds that the recent ones took. One that meets a busy machine takes a larger
 // part of the schedule, as of the time.
 class Pace {

@@ -38,10 +38,10 @@ at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
 
 // The method, arXiv 2111.02625 and 2203.17008: images from superposed class embeddings; the
 // generator learns to please the teacher and its BatchNorm statistics; the student follows the
-// teacher's softened answers, its weights by gradient inundation, gamma, beta and biases by plain
-// steps.
+// teacher's softened predictions, its weights by gradient inundation, gamma, beta and biases by
+// plain steps.
 
-Step::GeneratorPass Step::generator_pass(const generator::Draw& draw) const {
+Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) const {
   const auto images = generator_.forward(draw, options_.precision);
   done(Part::generator_forward);
   // The gradient of the images ends the teacher's share of the one backward pass.
@@ -61,7 +61,7 @@ Step::GeneratorPass Step::generator_pass(const generator::Draw& draw) const {
           std::move(gradients)};
 }
 
-Batch Step::generator_step(const generator::Draw& draw, double factor) {
+Batch Step::generator_step(const generator::LatentBatch& draw, double factor) {
   auto [batch, gradients] = generator_pass(draw);
   adam_.step(gradients, generator_.options().lr * factor, batch.skipped);
   done(Part::generator_update);
@@ -77,8 +77,8 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
                                           static_cast<double>(divisor));
   if (!feature_nodes_.empty())
-    loss = loss.add(feature_term(options_.features, taps.values, batch.features),
-                    options_.feature_weight);
+    loss = loss.add(feature_term(options_.feature_loss, taps.values, batch.features),
+                    options_.feature_loss_weight);
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
@@ -104,8 +104,8 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
   const auto pass = student_pass(batch);
   update_unless(pass.skipped, student_state(), [&] {
     weights_.step(pass.weight_gradients, factor);
-    affine_.step(pass.affine_gradients, options_.lr_affine * factor);
-    if (scales_) scales_->step(pass.scale_gradients, options_.lr_scale * factor);
+    affine_.step(pass.affine_gradients, options_.affine_lr * factor);
+    if (scales_) scales_->step(pass.scale_gradients, options_.scale_lr * factor);
   });
   done(Part::student_update);
   return {pass.loss, pass.agreement, pass.skipped};
@@ -126,7 +126,7 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
             generator.options().beta2),
       affine_(affine_parameters(student), options.momentum),
       weights_(student, options) {
-  if (options.features != FeatureTerm::none) {
+  if (options.feature_loss != FeatureLoss::none) {
     feature_nodes_ = models::feature_nodes(teacher.graph, teacher.parameters);
     teacher_feature_nodes_ = same_nodes(teacher_pass_.graph(), teacher.graph, feature_nodes_);
     student_feature_nodes_ = same_nodes(student_graph_, teacher.graph, feature_nodes_);
@@ -168,11 +168,12 @@ void Step::calibrate(const BankDraws* bank) {
     const auto images = generator_.forward(generator_.draw(options_.batch_size, now));
     return bank ? bank->mixed(images, now) : images;
   });
-  learn_scales();
+  learnable_scales();
 }
 
-void Step::learn_scales() {
-  if (options_.learn_scales != LearnScales::none) scales_.emplace(student_, options_.learn_scales);
+void Step::learnable_scales() {
+  if (options_.learnable_scales != LearnableScales::none)
+    scales_.emplace(student_, options_.learnable_scales);
 }
 
 // What a student step changes.
@@ -209,7 +210,7 @@ NamedTensors Step::state() const {
 
 void Step::load(const NamedTensors& saved, bool calibrated) {
   restore_ranges(student_, saved);
-  if (calibrated) learn_scales();
+  if (calibrated) learnable_scales();
   copy_state(state(), saved);
 }
 

@@ -45,7 +45,7 @@ constexpr std::size_t kParts = 8;
 class Step {
  public:
   // Takes a deep copy of the student's parameters into `student`, so that nothing is shared with
-  // the teacher, and lets them require gradients until the end of its life.
+  // the teacher, and lets them require gradients for as long as it lives.
   Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
        const TrainOptions& options);
   ~Step();
@@ -57,10 +57,10 @@ class Step {
   Batch generator_step(std::uint64_t iteration, double factor) {
     return generator_step(draw(iteration), factor);
   }
-  generator::Draw draw(std::uint64_t iteration) const {
+  generator::LatentBatch draw(std::uint64_t iteration) const {
     return generator_.draw(options_.batch_size, iteration);
   }
-  Batch generator_step(const generator::Draw& draw, double factor);
+  Batch generator_step(const generator::LatentBatch& draw, double factor);
   // Steps 3 and 4 on the same images.
   StudentStep student_step(const Batch& batch, double factor);
   // Both, to time them, and then everything as it was: seconds of a generator and of a student
@@ -69,13 +69,13 @@ class Step {
 
   void calibrate(const BankDraws* bank = nullptr);
   // Once there are ranges; calibrate() and load() do it themselves.
-  void learn_scales();
+  void learnable_scales();
 
   // Called at the end of every part from now on, to time them.
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }
 
   const WeightSteps& weight_steps() const { return weights_; }
-  // Of the teacher; empty without options.features.
+  // Of the teacher; empty without options.feature_loss.
   const std::vector<models::NodeId>& feature_nodes() const { return feature_nodes_; }
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;
@@ -92,7 +92,7 @@ class Step {
     at::Tensor loss, agreement, skipped;
     std::vector<at::Tensor> weight_gradients, affine_gradients, scale_gradients;
   };
-  GeneratorPass generator_pass(const generator::Draw& draw) const;
+  GeneratorPass generator_pass(const generator::LatentBatch& draw) const;
   StudentPass student_pass(const Batch& batch) const;
   std::vector<at::Tensor> student_state() const;
   void done(Part part) const {

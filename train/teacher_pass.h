@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The teacher as the generator's loss sees it: logits, and the batch moments at the inputs of its
-// BatchNorm layers, which come out of the same pass (cuda_kernels/bn_clip_moments.h). The way back
-// through the first convolution is that of cuda_kernels/image_conv.h.
+// BatchNorm layers, which come out of the same pass (cuda_kernels/bn_clip_moments.h). the backward
+// pass through the first convolution is that of cuda_kernels/image_conv.h.
 #pragma once
 #include <memory>
 

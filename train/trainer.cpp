@@ -71,7 +71,7 @@ class Run {
         read_every_(read_every(job)),
         best_(job.teacher, job.student),
         pace_(job.options, job.time_budget) {
-    if (options_.checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
+    if (options_.validation_checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
 
   TrainReport operator()() {
@@ -104,8 +104,9 @@ class Run {
                   static_cast<double>(options_.batch_size));
     const double calibration = tally_.calibrated ? 0 : batches * warmup;
     after_ = job_.seconds_after();
-    const double checks = static_cast<double>((options_.checks + 1) * options_.check_images) /
-                          static_cast<double>(options_.batch_size) * warmup;
+    const double checks =
+        static_cast<double>((options_.validation_checks + 1) * options_.validation_images) /
+        static_cast<double>(options_.batch_size) * warmup;
     pace_.reserve(calibration + after_ + checks);
     const bool any = pace_.next(elapsed());
     std::array<char, 160> text{};
@@ -129,7 +130,7 @@ class Run {
 
   void fine_tune() {
     if (!tally_.calibrated) calibrate();
-    if (options_.checks > 0 && !best_.started()) begin_checks();
+    if (options_.validation_checks > 0 && !best_.started()) begin_checks();
     const auto checks = checks_done();
     const Stopwatch begin;
     const double factor = rate_factor(options_, pace_.share());
@@ -144,14 +145,15 @@ class Run {
   }
 
   void begin_checks() {
-    if (!best_.has_images()) best_.hold_out(held_out_images(job_.generator, options_.check_images));
+    if (!best_.has_images())
+      best_.hold_out(held_out_images(job_.generator, options_.validation_images));
     check();
   }
 
   // At equal parts of the fine-tuning, besides the one at its start.
   std::int64_t checks_done() const {
     const double tuned = (pace_.share() - options_.warmup) / (1 - options_.warmup);
-    return static_cast<std::int64_t>(tuned * static_cast<double>(options_.checks));
+    return static_cast<std::int64_t>(tuned * static_cast<double>(options_.validation_checks));
   }
 
   void check() {
@@ -159,16 +161,16 @@ class Run {
     if (job_.time_budget <= 0) return;
     const auto& seen = best_.seen();
     pace_.reserve(after_ + seen.seconds / static_cast<double>(seen.checks) *
-                               static_cast<double>(options_.checks - checks_done()));
+                               static_cast<double>(options_.validation_checks - checks_done()));
   }
 
   void keep_best() {
     if (!best_.started()) return;
     best_.put_back();
-    const KeptState& seen = best_.seen();
+    const BestCheckpoint& seen = best_.seen();
     std::array<char, 200> text{};
     std::snprintf(text.data(), text.size(),
-                  "kept the student of iteration %lld of %lld: KL %.4g on %lld held-out synthetic "
+                  "best checkpoint: iteration %lld of %lld, KL %.4g on %lld held-out synthetic "
                   "images (%.4g at the start, %.4g at the end)",
                   static_cast<long long>(seen.iteration), static_cast<long long>(pace_.done()),
                   seen.kept.kl, static_cast<long long>(seen.kept.images), seen.start.kl,
@@ -178,7 +180,7 @@ class Run {
 
   // Ranges are there; the checkpoint saves what they took.
   void take_over() {
-    step_.learn_scales();
+    step_.learnable_scales();
     tally_.calibrated = true;
     if (!job_.checkpoint.empty()) save_state();
   }
@@ -186,7 +188,7 @@ class Run {
   void calibrate() {
     read();
     const Stopwatch begin;
-    observer_.on_message(LogLevel::info, "taking activation ranges on generated images");
+    observer_.on_message(LogLevel::info, "calibrating activation ranges on generated images");
     step_.calibrate(job_.bank);
     tally_.calibrated = true;
     tally_.warmup_seconds += begin.seconds();
@@ -257,7 +259,7 @@ class Run {
         std::to_string(tally_.skipped) + " of " + std::to_string(iteration.done) +
             " steps had gradients that are not finite, more than finetune.max_skipped = " +
             std::to_string(options_.max_skipped) +
-            " of the run; lower generate.lr, finetune.lr_affine or finetune.k_max. The last "
+            " of the run; lower generate.lr, finetune.affine_lr or finetune.k_max. The last "
             "checkpoint is kept");
   }
 

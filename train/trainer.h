@@ -12,14 +12,14 @@
 namespace zsq::train {
 
 struct LayerReport {
-  std::string name;      // the layer's node name
-  double crossings = 0;  // mean share of codes that crossed per step, grid fixed
-  double drift = 0;      // mean share of codes changed by recomputed ranges alone
-  double k = 1;          // mean factor
+  std::string name;               // the layer's node name
+  double crossings = 0;           // mean share of codes that crossed per step, grid fixed
+  double range_update_flips = 0;  // mean share of codes changed by recomputed ranges alone
+  double k = 1;                   // mean factor
 };
 
-// What the checks of a run saw (finetune.checks), each on the same held-out images.
-struct KeptState {
+// What the checks of a run saw (finetune.validation_checks), each on the same held-out images.
+struct BestCheckpoint {
   std::int64_t iteration = 0;   // after which the student was as it was kept
   std::int64_t checked_at = 0;  // the last one that was checked
   std::int64_t checks = 0;
@@ -34,7 +34,7 @@ struct TrainReport {
   double seconds = 0, warmup_seconds = 0;
   double loss_generator = 0, loss_student = 0;  // means of the last 5 % of the run
   std::vector<LayerReport> layers;
-  std::optional<KeptState> kept;  // empty without checks
+  std::optional<BestCheckpoint> kept;  // empty without checks
 };
 
 class BankDraws;
@@ -58,18 +58,19 @@ struct TrainJob {
   // The student has its activation ranges, and keeps them; otherwise they are taken at the end of
   // warm-up. A run that is resumed has those of its checkpoint.
   bool calibrated = false;
-  // What finetune.checks measure on; nothing may learn from these images. Undefined: the generator
-  // makes them when fine-tuning begins. A run that is resumed has those of its checkpoint.
+  // What finetune.validation_checks measure on; nothing may learn from these images. Undefined: the
+  // generator makes them when fine-tuning begins. A run that is resumed has those of its
+  // checkpoint.
   at::Tensor held_out = {};
   // Iterations after which their losses are read and reported together: reading waits for a GPU.
   // 0: each at once on a CPU and where there is a time budget, else 16.
   std::int64_t read_every = 0;
 };
 
-// The student is calibrated at the end of warm-up and trained in place. With finetune.checks it
-// ends in the state that a check found best, perhaps the one that fine-tuning began with. Stopped
-// by the observer: the checkpoint is written and Error(stopped) thrown. Too many skipped steps:
-// Error(numeric_failure).
+// The student is calibrated at the end of warm-up and trained in place. With
+// finetune.validation_checks it ends in the state that a check found best, perhaps the one that
+// fine-tuning began with. Stopped by the observer: the checkpoint is written and Error(stopped)
+// thrown. Too many skipped steps: Error(numeric_failure).
 TrainReport run(const TrainJob& job, Observer& observer);
 
 }  // namespace zsq::train

@@ -125,7 +125,7 @@ std::vector<LayerReport> WeightSteps::report() const {
     report.name = student_.graph[sites_[layer].layer].name;
     if (const double steps = sums[row][0]; steps > 0) {
       report.crossings = sums[row][1] / steps;
-      report.drift = sums[row][2] / steps;
+      report.range_update_flips = sums[row][2] / steps;
       report.k = sums[row][3] / steps;
     }
     layers.push_back(report);

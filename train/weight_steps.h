@@ -35,7 +35,7 @@ class WeightSteps {
   std::vector<quant::WeightSite> sites_;
   std::vector<at::Tensor> weights_, velocities_;
   at::Tensor sizes_;   // f64 [layers]: weights of each
-  at::Tensor sums_;    // f64 [layers, 4]: steps, crossings, drift, k
+  at::Tensor sums_;    // f64 [layers, 4]: steps, crossings, range update flips, k
   at::Tensor last_k_;  // f32 [layers], of the last inundation; undefined before
 };
 

@@ -11,7 +11,7 @@
 namespace zsq::models::onnx {
 namespace {
 
-// Codes of the integer type: that of the zero point, or the attribute where there is none.
+// Codes of the integer type: that of the zero point, or the attribute if there is none.
 std::pair<std::int64_t, std::int64_t> code_range(Call& call) {
   auto type = call.has(2) ? call.constant(2).scalar_type() : at::kByte;
   if (!call.has(2) && call.integer("output_dtype", 2) == 3) type = at::kChar;

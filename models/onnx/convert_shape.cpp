@@ -9,7 +9,7 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-// 0 where it is too large to be the size of a tensor.
+// 0 if it is too large to be the size of a tensor.
 std::int64_t product(const Dims& dims) {
   std::int64_t result = 1;
   for (const auto size : dims) {
@@ -20,7 +20,7 @@ std::int64_t product(const Dims& dims) {
 
 Dims without_batch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
 
-// The one way to a new shape: nothing, Flatten or Reshape. `dims` are those behind the batch.
+// The one way to a new shape: nothing, Flatten or Reshape. `dims` are those after the batch.
 void reshape_to(Call& call, NodeId x, const Dims& dims) {
   const auto now = without_batch(call.shape(x));
   if (product(now) != product(dims)) call.fail("the number of elements would change");

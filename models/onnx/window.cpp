@@ -6,7 +6,7 @@
 namespace zsq::models::onnx {
 namespace {
 
-// Two positive numbers, each 1 where the attribute is absent.
+// Two positive numbers, each 1 if the attribute is absent.
 Pair pair_of(const Call& call, const std::string& attribute) {
   const auto list = call.integers(attribute).value_or(std::vector<std::int64_t>{1, 1});
   const auto plausible = [](std::int64_t size) { return size > 0 && size <= kMaxExtent; };

@@ -30,7 +30,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)
     throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");
-  recipe.process.device = start_process(recipe.process, observer);
+  recipe.process.device = start_process(recipe, observer);
   return recipe;
 }
 
@@ -40,7 +40,7 @@ void open_bank(Run& run) {
   if (bank.metadata["source_sha256"] != run.sha256)
     run.observer.on_message(LogLevel::warning, recipe.generate.bank +
                                                    " was not made with this model; its images may "
-                                                   "say little about it");
+                                                   "not suit it");
   run.bank = split_bank(bank.images, recipe);
   bank.images = run.bank.learn;
   if (recipe.generate.bank_share > 0)

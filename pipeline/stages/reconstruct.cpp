@@ -12,14 +12,14 @@ void reconstruct(const Run& run, quant::Student& student, double seconds,
   const Stopwatch begin;
   const auto images = calibration_set(run.teacher, recipe, run.bank.learn,
                                       {.images = recipe.reconstruct.images,
-                                       .views = recipe.reconstruct.views,
+                                       .views = recipe.reconstruct.augmentations_per_image,
                                        .seconds = seconds / 2},
                                       run.observer);
   if (blocks.empty()) {
-    run.say("calibrating activation ranges on them");
+    run.say("calibrating activation ranges on " + std::to_string(images.size(0)) + " images");
     quant::calibrate(student, images, recipe.reconstruct.batch_size);
   }
-  run.say("reconstructing block by block");
+  run.say("block reconstruction");
   std::vector<train::BlockReport> earlier;
   for (const BlockResult& block : blocks)
     earlier.push_back({block.name, block.before, block.after, block.iterations});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stages/stages.h"
-#include "quant/hessian.h"
+#include "quant/gptq.h"
 #include "quant/ranges.h"
 
 namespace zsq::pipeline {
@@ -15,12 +15,12 @@ void round_weights(const Run& run, quant::Student& student, std::int64_t first_p
   const Recipe& recipe = run.recipe;
   const auto images =
       calibration_set(run.teacher, recipe, run.bank.learn,
-                      {.images = recipe.quantize.hessian.images,
+                      {.images = recipe.quantize.gptq.images,
                        .seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0},
                       run.observer);
   if (first_part == 0) quant::calibrate(student, images, kBatch);
-  run.say("rounding weights on " + std::to_string(images.size(0)) + " images");
-  quant::round_weights_by_hessian(
+  run.say("GPTQ-style rounding on " + std::to_string(images.size(0)) + " images");
+  quant::round_weights_by_gptq(
       {.teacher = run.teacher,
        .student = student,
        .images = images,

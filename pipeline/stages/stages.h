@@ -14,7 +14,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
 // the bank or dead leaves.
 void calibrate(const Run& run, quant::Student& student);
 
-// GPTQ-style rounding on quantize.hessian.images images.
+// GPTQ-style rounding on quantize.gptq.images images.
 void round_weights(const Run& run, quant::Student& student, std::int64_t first_part,
                    const PartDone& done);
 
@@ -31,7 +31,7 @@ train::TrainReport fine_tune(const Run& run, quant::Student& student, bool calib
 // evaluation.
 void write_files(const Run& run, const quant::Student& student, QuantizeReport& report);
 
-// Top-1 and top-5 of teacher and of the exported file on real images, where there are any. What is
+// Top-1 and top-5 of teacher and of the exported file on real images, if there are any. What is
 // shipped is what is measured: the exported file rounds biases to integers, which alone moves a
 // prediction in a hundred at few bits.
 void evaluate(const Run& run, const quant::Student& student, QuantizeReport& report);

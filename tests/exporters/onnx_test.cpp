@@ -64,7 +64,7 @@ std::int64_t count_of(const ExportReport& report, const std::string& op, const s
 }
 
 // A value that lies on a threshold but for the last bit of a float, or for what its bias was
-// rounded by, may round the other way; such a code moves a few others behind it. (A channel that is
+// rounded by, may round the other way; such a code moves a few others after it. (A channel that is
 // the same everywhere may do so everywhere: of the seeds 1 to 7 of residual_network, 4 has none
 // that does.) A wrong bound, zero point or scale moves logits much further.
 void expect_same_up_to_flips(const at::Tensor& logits, const at::Tensor& expected,

@@ -20,7 +20,7 @@ struct RuntimeResult {
 // Runs the file on f32 images [N, C, H, W]; throws with the program's output where it fails.
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images);
 
-// What check_structure.py finds against the file: a line for each fault, empty where it is fast.
+// What check_structure.py finds against the file: a line for each fault, empty if it is fast.
 std::string structure_faults(const std::filesystem::path& model);
 
 }  // namespace zsq::test

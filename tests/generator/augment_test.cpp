@@ -93,7 +93,7 @@ TEST(Augment, DrawsCropsInsideTheImageWithTheSharesAskedFor) {
                    .item<bool>());
 }
 
-// The transform, the gain and the way back, as the definition has them.
+// The transform, the gain and the backward pass, as the definition has them.
 at::Tensor filtered(const at::Tensor& image, double cutoff) {
   using Complex = std::complex<double>;
   const auto height = image.size(0), width = image.size(1);

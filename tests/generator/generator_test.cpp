@@ -53,7 +53,7 @@ TEST(Generator, EmbeddingsStartFromTheClassifier) {
   EXPECT_TRUE(eei.requires_grad());
 }
 
-// As pytorchcv's MobileNetV2 has it: a convolution behind the pooling, then Flatten.
+// As pytorchcv's MobileNetV2 has it: a convolution after the pooling, then Flatten.
 TEST(Generator, EmbeddingsStartFromAClassifierThatIsAConvolution) {
   const auto model = teacher(16, 10, 12, /*linear=*/false);
   const Generator generator(model, {}, 0);
@@ -163,7 +163,7 @@ State scaled(const Generator& generator, double factor, const std::string& suffi
   return state;
 }
 
-double distance(const Generator& a, const Generator& b, const Draw& draw) {
+double distance(const Generator& a, const Generator& b, const LatentBatch& draw) {
   return (a.forward(draw) - b.forward(draw)).abs().max().item<double>();
 }
 

@@ -60,9 +60,9 @@ TEST(HardSampleCrossEntropy, WeighsByWhatIsMissingFromTheLabel) {
 
 TEST(HardSampleCrossEntropy, GradientIsTheSlope) {
   const auto labels = at::tensor({0, 1, 2, 3, 4, 0}, at::kLong);
-  for (const double hardness : {0.0, 0.5, 2.0})
+  for (const double focal_gamma : {0.0, 0.5, 2.0})
     expect_gradient(at::randn({6, 5}), [&](const at::Tensor& x) {
-      return hard_sample_cross_entropy(x, labels, hardness);
+      return hard_sample_cross_entropy(x, labels, focal_gamma);
     });
   // Where the label is certain, a weight below the first power has no usable slope; it is 0.
   auto sure = (at::tensor({200.0f, 0.0f}).view({1, 2})).requires_grad_(true);

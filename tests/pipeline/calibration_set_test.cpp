@@ -16,7 +16,7 @@ namespace {
 Recipe recipe_of(std::int64_t images, std::int64_t views, std::int64_t held_out) {
   Recipe recipe = load_recipe("deploy+reconstruct", {"data.preset=cifar10"});
   recipe.reconstruct.images = images;
-  recipe.reconstruct.views = views;
+  recipe.reconstruct.augmentations_per_image = views;
   recipe.process.agreement_images = held_out;
   recipe.images.batch_size = 8;
   recipe.images.steps = 1;
@@ -32,7 +32,8 @@ at::Tensor images_of(const Recipe& recipe, const at::Tensor& bank) {
   Observer silent;
   return calibration_set(
       teacher(), recipe, bank.defined() ? split_bank(bank, recipe).learn : at::Tensor(),
-      {.images = recipe.reconstruct.images, .views = recipe.reconstruct.views}, silent);
+      {.images = recipe.reconstruct.images, .views = recipe.reconstruct.augmentations_per_image},
+      silent);
 }
 
 // Image i is i everywhere, and so is every view of it.
@@ -83,7 +84,7 @@ TEST(CalibrationSet, AreMadeWithinThePreset) {
 
 TEST(CalibrationSet, AreDrawnWithinThePreset) {
   Recipe recipe = recipe_of(9, 2, 4);
-  recipe.images.source = ImageSource::drawn;
+  recipe.images.source = ImageSource::dead_leaves;
   const auto images = images_of(recipe, {});
   ASSERT_EQ(images.size(0), 18);
   // Black and white are there, and nothing beyond: pixels 0 and 255 of the first channel.

@@ -99,7 +99,7 @@ TEST_F(Generate, ABankHoldsImagesLabelsAndWhereTheyComeFrom) {
 
 TEST_F(Generate, DrawsImagesThatTheNetworkNames) {
   auto drawn = options("safetensors");
-  drawn.recipe.images.source = ImageSource::drawn;
+  drawn.recipe.images.source = ImageSource::dead_leaves;
   const GenerateReport report = generate(model(), drawn, out("a"));
   EXPECT_EQ(report.steps, 0);
   const auto bank = formats::read_safetensors(report.files[0]);

@@ -23,7 +23,7 @@ TEST(ImageSizes, AnySideTrainsAndIsExported) {
     QuantizeOptions options;
     options.recipe = load_recipe(
         "deploy", {"finetune.iterations=6", "finetune.batch_size=8", "finetune.warmup=0.5",
-                   "finetune.checks=0", "quantize.activations.calibration_images=16",
+                   "finetune.validation_checks=0", "quantize.activations.calibration_images=16",
                    "process.agreement_images=16", "process.threads=1"});
     const QuantizeReport trained = quantize(model, options, folder / name);
     EXPECT_EQ(trained.iterations, 6) << name;
@@ -33,14 +33,15 @@ TEST(ImageSizes, AnySideTrainsAndIsExported) {
 
     GenerateOptions generation;
     generation.recipe = load_recipe(
-        "deploy", {"generate.images.steps=2", "generate.images.swing=true", "process.threads=1"});
+        "deploy",
+        {"generate.images.steps=2", "generate.images.swing_convolution=true", "process.threads=1"});
     generation.images = 4;
     generation.form = "safetensors";
     generate(model, generation, folder / (name + "bank"));
     EXPECT_TRUE(fs::exists(folder / (name + "bank") / "bank.safetensors"));
 
-    for (const char* recipe : {"instant", "instant+hessian"}) {
-      options.recipe = load_recipe(recipe, {"process.threads=1", "quantize.hessian.images=8"});
+    for (const char* recipe : {"instant", "instant+gptq"}) {
+      options.recipe = load_recipe(recipe, {"process.threads=1", "quantize.gptq.images=8"});
       quantize(model, options, folder / (name + recipe));
       EXPECT_TRUE(fs::exists(folder / (name + recipe) / "model.onnx"));
     }

@@ -139,12 +139,12 @@ TEST_F(Mixed, SensitivityRanksLayers) {
   ASSERT_GE(report.layers.size(), 5u);
   double before = std::numeric_limits<double>::infinity();
   for (const SensitivityRow& row : report.layers) {
-    EXPECT_EQ(row.weight_damage.size(), 7u) << row.name;  // 2 to 6, and up to the recipe's A8
-    const double damage =
-        row.weight_damage.at(3) + (row.input_damage.empty() ? 0 : row.input_damage.at(8));
-    EXPECT_LE(damage, before);
-    before = damage;
-    EXPECT_GT(row.weight_damage.at(2), row.weight_damage.at(8)) << row.name;
+    EXPECT_EQ(row.weight_sensitivity.size(), 7u) << row.name;  // 2 to 6, and up to the recipe's A8
+    const double sensitivity = row.weight_sensitivity.at(3) +
+                               (row.input_sensitivity.empty() ? 0 : row.input_sensitivity.at(8));
+    EXPECT_LE(sensitivity, before);
+    before = sensitivity;
+    EXPECT_GT(row.weight_sensitivity.at(2), row.weight_sensitivity.at(8)) << row.name;
   }
 }
 
@@ -156,23 +156,23 @@ TEST_F(Mixed, ImagesAreKeptWhereTheyCanBe) {
     }
     std::string warnings, infos;
   };
-  const auto damage = [&](Log& log) {
+  const auto sensitivity = [&](Log& log) {
     return sensitivity(model(), recipe({"mixed.images=4", "mixed.min_bits=8"}), &log)
         .layers.front()
-        .weight_damage;
+        .weight_sensitivity;
   };
   Log first, second, damaged, unwritable;
-  const auto expected = damage(first);
-  EXPECT_NE(first.infos.find("making 4 images"), std::string::npos);
-  EXPECT_EQ(damage(second), expected);
+  const auto expected = sensitivity(first);
+  EXPECT_NE(first.infos.find("optimising 4 images"), std::string::npos);
+  EXPECT_EQ(sensitivity(second), expected);
   EXPECT_EQ(second.infos.find("making"), std::string::npos);
   for (const auto& entry : fs::directory_iterator(*folder_ / "cache"))
     folder_->file("cache/" + entry.path().filename().string(), "x");
-  EXPECT_EQ(damage(damaged), expected);
+  EXPECT_EQ(sensitivity(damaged), expected);
   EXPECT_NE(damaged.warnings.find("made anew"), std::string::npos);
   setenv("ZSQ_CACHE", folder_->file("no_folder", "x").c_str(), 1);
-  EXPECT_EQ(damage(unwritable), expected);
-  EXPECT_NE(unwritable.warnings.find("not kept"), std::string::npos);
+  EXPECT_EQ(sensitivity(unwritable), expected);
+  EXPECT_NE(unwritable.warnings.find("not cached"), std::string::npos);
   setenv("ZSQ_CACHE", (*folder_ / "cache").c_str(), 1);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a run: what is kept, what is put back, and what a stopped run goes on with.
+// Stages of a run: what is kept, what is rejected, and what a stopped run goes on with.
 #include "pipeline/plan.h"
 
 #include <ATen/TensorOperators.h>
@@ -71,9 +71,9 @@ TEST_F(PlanTest, PutsBackWhatDoesNotHelp) {
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
   ASSERT_EQ(state.stages[0].outcome, "kept");
-  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "put back");
+  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
   EXPECT_GT(pool(state.stages[1].synthetic).divergence, pool(state.stages[0].synthetic).divergence);
-  EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "put back");  // no nearer is not better
+  EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "rejected");  // no nearer is not better
   auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
   calibrate(run, calibrated);
   for (const auto& name : calibrated.parameters.names())
@@ -99,8 +99,8 @@ TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndAllAfterIt) {
       {"a", 1, 30, nothing}, {"b", 80, 80, nothing}, {"c", 1, 1, nothing}};
   const auto plan = tell_plan(run, stages);
   EXPECT_EQ(plan[0].outcome, "");
-  EXPECT_EQ(plan[1].outcome.substr(0, 8), "left out");
-  EXPECT_EQ(plan[2].outcome.substr(0, 8), "left out");
+  EXPECT_EQ(plan[1].outcome.substr(0, 8), "skipped:");
+  EXPECT_EQ(plan[2].outcome.substr(0, 8), "skipped:");
 }
 
 class Warnings : public Observer {
@@ -161,7 +161,7 @@ TEST_F(PlanTest, GoesOnWithTheFinishedParts) {
   const auto scale = again.parameters.at(image_scale(again)).item<double>();
   run_stages(run, stages, again, resumed, {});
   EXPECT_EQ(ran, (std::vector<std::int64_t>{0, 1, 2}));
-  // Three times 1.5, if it was not put back; then it is the calibrated one.
+  // Three times 1.5, if it was not rejected; then it is the calibrated one.
   const double now = again.parameters.at(image_scale(again)).item<double>();
   EXPECT_NEAR(now, resumed.stages[1].outcome == "kept" ? scale * 3.375 : scale, 1e-6);
 }

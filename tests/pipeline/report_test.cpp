@@ -58,7 +58,7 @@ TEST(Report, JsonIsNullWhereNothingWasMeasured) {
   EXPECT_TRUE(json["student"]["images"].is_null());
   EXPECT_TRUE(json["agreement"].is_null());
   EXPECT_TRUE(json["kept"].is_null());
-  report.kept = KeptResult{40, 11, 256, 1.5, {0.5, 0.7}, {0.25, 0.8}, {2, 0.3}};
+  report.kept = BestCheckpointResult{40, 11, 256, 1.5, {0.5, 0.7}, {0.25, 0.8}, {2, 0.3}};
   json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["kept"]["iteration"], 40);
   EXPECT_EQ(json["kept"]["kept"]["divergence"], 0.25);

@@ -87,9 +87,9 @@ TEST(Resume, GoesOnAfterRoundingWithLearnableScales) {
   QuantizeOptions options;
   options.recipe = load_recipe(
       "deploy", {"finetune.iterations=8", "finetune.batch_size=8", "finetune.warmup=0.5",
-                 "finetune.learn_scales=all", "quantize.weights.rounding=hessian",
-                 "quantize.bias_correction=bn_statistics", "quantize.hessian.images=8",
-                 "generate.images.source=drawn", "quantize.activations.calibration_images=16",
+                 "finetune.learnable_scales=all", "quantize.weights.rounding=gptq",
+                 "quantize.bias_correction=bn_statistics", "quantize.gptq.images=8",
+                 "generate.images.source=dead_leaves", "quantize.activations.calibration_images=16",
                  "process.agreement_images=0", "process.threads=1", "data.preset=cifar10"});
   const auto layers = static_cast<int>(quantize(model, options, folder / "unbroken").layers.size());
   for (const int when : {1, 3, layers + 2, layers + 6}) {

@@ -10,7 +10,7 @@ namespace {
 // libtorch's own convolutions take 10-bit mantissas on a GPU: nothing that is measured may.
 TEST(Session, Float32IsIeeeOnGpusFromTheStart) {
   Observer silent;
-  start_process({}, silent);
+  start_process(ProcessOptions{}, silent);
   for (const auto op : {at::Float32Op::CONV, at::Float32Op::MATMUL})
     EXPECT_EQ(at::globalContext().float32Precision(at::Float32Backend::CUDA, op),
               at::Float32Precision::IEEE);

@@ -18,10 +18,10 @@ std::optional<Allocation> brute_force(const Groups& groups, std::int64_t budget)
     Allocation a{at, 0, 0};
     for (std::size_t g = 0; g < groups.size(); ++g) {
       a.cost += groups[g][at[g]].cost;
-      a.damage += groups[g][at[g]].damage;
+      a.sensitivity += groups[g][at[g]].sensitivity;
     }
-    if (a.cost <= budget &&
-        (!best || a.damage < best->damage || (a.damage == best->damage && a.cost < best->cost)))
+    if (a.cost <= budget && (!best || a.sensitivity < best->sensitivity ||
+                             (a.sensitivity == best->sensitivity && a.cost < best->cost)))
       best = a;
     std::size_t g = 0;
     while (g < groups.size() && ++at[g] == groups[g].size()) at[g++] = 0;
@@ -30,16 +30,16 @@ std::optional<Allocation> brute_force(const Groups& groups, std::int64_t budget)
 }
 
 TEST(AllocateBits, WorkedByHand) {
-  // 10 to spend: 4 + 6 leaves 1 + 2 = 3 of damage; the greedy 8 + 2 would leave 0.5 + 9.
+  // 10 to spend: 4 + 6 leaves 1 + 2 = 3 of sensitivity; the greedy 8 + 2 would leave 0.5 + 9.
   const Groups groups{{{2, 7}, {4, 1}, {8, 0.5}}, {{2, 9}, {6, 2}, {8, 1.5}}};
   const auto found = allocate_bits(groups, 10);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->chosen, (std::vector<std::size_t>{1, 1}));
   EXPECT_EQ(found->cost, 10);
-  EXPECT_EQ(found->damage, 3);
+  EXPECT_EQ(found->sensitivity, 3);
 }
 
-// Whole numbers as damages, so that sums are exact and many of them are equal.
+// Whole numbers as sensitivities, so that sums are exact and many of them are equal.
 TEST(AllocateBits, EqualsBruteForce) {
   std::mt19937_64 engine(1);
   for (int trial = 0; trial < 3000; ++trial) {
@@ -48,16 +48,17 @@ TEST(AllocateBits, EqualsBruteForce) {
     };
     Groups groups(static_cast<std::size_t>(draw(1, 5)));
     std::int64_t most = 0;
-    const bool falling = draw(0, 1);  // damages that fall with costs, as those of bits mostly do
+    const bool falling =
+        draw(0, 1);  // sensitivities that fall with costs, as those of bits mostly do
     for (auto& group : groups) {
       group.resize(static_cast<std::size_t>(draw(1, 6)));
       const int weight = draw(1, 9);
       std::int64_t cost = 0;
-      int damage = 400;
+      int sensitivity = 400;
       for (auto& choice : group) {
         cost += weight;
-        damage -= draw(0, damage / 2);
-        choice = falling ? BitChoice{cost, static_cast<double>(damage)}
+        sensitivity -= draw(0, sensitivity / 2);
+        choice = falling ? BitChoice{cost, static_cast<double>(sensitivity)}
                          : BitChoice{draw(0, 12), static_cast<double>(draw(0, 12))};
         most = std::max(most, choice.cost);
       }
@@ -68,7 +69,7 @@ TEST(AllocateBits, EqualsBruteForce) {
     ASSERT_EQ(found.has_value(), expected.has_value()) << "trial " << trial;
     EXPECT_EQ(expected.has_value(), budget >= least_cost(groups));
     if (!expected) continue;
-    EXPECT_EQ(found->damage, expected->damage) << "trial " << trial;
+    EXPECT_EQ(found->sensitivity, expected->sensitivity) << "trial " << trial;
     EXPECT_EQ(found->cost, expected->cost) << "trial " << trial;
     std::int64_t cost = 0;
     for (std::size_t g = 0; g < groups.size(); ++g) cost += groups[g][found->chosen[g]].cost;
@@ -76,8 +77,8 @@ TEST(AllocateBits, EqualsBruteForce) {
   }
 }
 
-// Sixty layers of seven widths, damages that are no round numbers: 7^60 combinations. More budget
-// is never worse, and all of it buys the best of each.
+// Sixty layers of seven widths, sensitivities that are no round numbers: 7^60 combinations. More
+// budget is never worse, and all of it buys the best of each.
 TEST(AllocateBits, LargeNetworksAreSolved) {
   std::mt19937_64 engine(2);
   std::lognormal_distribution<double> spread(0, 2);
@@ -86,12 +87,12 @@ TEST(AllocateBits, LargeNetworksAreSolved) {
   double least = 0;
   for (auto& group : groups) {
     const auto weights = static_cast<std::int64_t>(1000 * spread(engine)) + 100;
-    const double damage = spread(engine);
+    const double sensitivity = spread(engine);
     for (std::int64_t bits = 2; bits <= 8; ++bits)
-      group.push_back({weights * bits, damage * spread(engine) / double(1 << (2 * bits))});
+      group.push_back({weights * bits, sensitivity * spread(engine) / double(1 << (2 * bits))});
     most += weights * 8;
-    double smallest = group[0].damage;
-    for (const auto& choice : group) smallest = std::min(smallest, choice.damage);
+    double smallest = group[0].sensitivity;
+    for (const auto& choice : group) smallest = std::min(smallest, choice.sensitivity);
     least += smallest;
   }
   double before = std::numeric_limits<double>::infinity();
@@ -99,10 +100,10 @@ TEST(AllocateBits, LargeNetworksAreSolved) {
     const auto found = allocate_bits(groups, budget);
     ASSERT_TRUE(found);
     EXPECT_LE(found->cost, budget);
-    EXPECT_LE(found->damage, before);
-    before = found->damage;
+    EXPECT_LE(found->sensitivity, before);
+    before = found->sensitivity;
   }
-  EXPECT_NEAR(allocate_bits(groups, most)->damage, least, 1e-12 * least);
+  EXPECT_NEAR(allocate_bits(groups, most)->sensitivity, least, 1e-12 * least);
 }
 
 }  // namespace

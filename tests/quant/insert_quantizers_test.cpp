@@ -221,7 +221,7 @@ TEST(InsertQuantizers, HardSwishIsAProduct) {
   EXPECT_EQ(reads(paper, "swish"), Names{"stem.bn"});
 }
 
-// DenseNet: a BatchNorm behind a Concat folds into nothing; the pool before it hands values on.
+// DenseNet: a BatchNorm after a Concat folds into nothing; the pool before it passes values on.
 TEST(Placement, ConcatAndMaxPool) {
   Net net;
   NodeId x = net.conv_bn_relu("stem", net.input(), 3, 4);

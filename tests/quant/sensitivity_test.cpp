@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "models/execute.h"
 #include "quant/bias_correction.h"
-#include "quant/hessian_layer.h"
+#include "quant/gptq_layer.h"
 #include "quant/ranges.h"
 #include "tests/quant/net.h"
 
@@ -53,15 +53,15 @@ TEST(Sensitivity, WeightsOfOneLayerAlone) {
   const at::Tensor expected = logits(teacher, images);
   for (const LayerSensitivity& row : rows) {
     EXPECT_EQ(row.end, row.layer == "stem" || row.layer == "fc");
-    EXPECT_TRUE(row.input_damage.empty());
-    ASSERT_EQ(row.weight_damage.size(), 4u);
-    for (const auto& [bits, damage] : row.weight_damage) {
+    EXPECT_TRUE(row.input_sensitivity.empty());
+    ASSERT_EQ(row.weight_sensitivity.size(), 4u);
+    for (const auto& [bits, sensitivity] : row.weight_sensitivity) {
       models::Model changed = teacher;
       const std::string weight = row.layer + ".weight";
       EXPECT_EQ(row.weights, changed.parameters.at(weight).numel());
       changed.parameters.set(weight, rounded(changed.parameters.at(weight), bits));
       const double wanted = divergence(expected, logits(changed, images));
-      EXPECT_NEAR(damage, wanted, 1e-3 * wanted + 1e-9) << row.layer << " at " << bits;
+      EXPECT_NEAR(sensitivity, wanted, 1e-3 * wanted + 1e-9) << row.layer << " at " << bits;
     }
   }
 }
@@ -75,10 +75,10 @@ TEST(Sensitivity, InputOfOneLayerAlone) {
   const at::Tensor expected = logits(teacher, images);
   for (const LayerSensitivity& row : rows) {
     if (row.layer == "stem") {
-      EXPECT_TRUE(row.input_damage.empty());  // the image has bits of its own
+      EXPECT_TRUE(row.input_sensitivity.empty());  // the image has bits of its own
       continue;
     }
-    ASSERT_EQ(row.input_damage.size(), 2u) << row.layer;
+    ASSERT_EQ(row.input_sensitivity.size(), 2u) << row.layer;
     QuantOptions options = plain_options();
     options.activations.num_bits = 4;
     options.first_last_bits = 0;
@@ -99,8 +99,8 @@ TEST(Sensitivity, InputOfOneLayerAlone) {
     }
     const double wanted = divergence(expected, models::execute(student.graph, parameters, images));
     EXPECT_GT(wanted, 0);
-    EXPECT_NEAR(row.input_damage.at(4), wanted, 1e-3 * wanted + 1e-9) << row.layer;
-    EXPECT_GT(row.input_damage.at(3), row.input_damage.at(4)) << row.layer;
+    EXPECT_NEAR(row.input_sensitivity.at(4), wanted, 1e-3 * wanted + 1e-9) << row.layer;
+    EXPECT_GT(row.input_sensitivity.at(3), row.input_sensitivity.at(4)) << row.layer;
   }
 }
 
@@ -110,7 +110,7 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
   const at::Tensor images = test::normal({20, 3, 12, 12}, 5),
                    others = test::normal({24, 3, 12, 12}, 8);
   QuantOptions options = plain_options();
-  options.weights.rounding = WeightRounding::hessian;
+  options.weights.rounding = WeightRounding::gptq;
   Observer silent;
   const auto rows = measure_sensitivity({teacher, options, images, 3, 3, false, others}, silent);
   options.weights.num_bits = 3;
@@ -132,7 +132,7 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
         (variance.dim() == 4 ? variance.mean({0, 2, 3}) : variance.flatten()).to(at::kDouble));
     auto grid = sites[i].op->grid(weight, student.parameters);
     const auto rounded =
-        round_layer_by_hessian(weight, moments, grid, sites[i].op->spec(), options.hessian);
+        round_layer_by_gptq(weight, moments, grid, sites[i].op->spec(), options.gptq);
     models::Model changed = teacher;
     std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
     shape[0] = -1;
@@ -141,7 +141,7 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
         sites[i].parameter,
         (at::round(rounded.latent / scale) + zero).clamp(-4, 3).sub(zero).mul(scale));
     const double wanted = divergence(logits(teacher, images), logits(changed, images));
-    EXPECT_NEAR(rows[i].weight_damage.at(3), wanted, 1e-2 * wanted) << node.name;
+    EXPECT_NEAR(rows[i].weight_sensitivity.at(3), wanted, 1e-2 * wanted) << node.name;
   }
 }
 
@@ -153,10 +153,10 @@ TEST(Sensitivity, FollowsTheStartOfTheStudent) {
   better.weights.range = WeightRange::mse;
   Observer silent;
   const auto sum = [&](const QuantOptions& options) {
-    double damage = 0;
+    double sensitivity = 0;
     for (const auto& row : measure_sensitivity({teacher, options, images, 3, 3, false}, silent))
-      damage += row.weight_damage.at(3);
-    return damage;
+      sensitivity += row.weight_sensitivity.at(3);
+    return sensitivity;
   };
   const double plain = sum(plain_options()), mse = sum(better);
   EXPECT_NE(mse, plain);

@@ -59,8 +59,8 @@ TEST(SoftRounding, DecidesForANeighbourAndNearestRoundingKeepsIt) {
 TEST(SoftRounding, UndecidedWeightsCost) {
   const Rounded r(at::tensor({0.25f, 0.5f, 0.0f, 1.25f, 0.025f, 0.0f, 0.1f, 0.2f}).view({2, 4}));
   // Rests 1/2, 0, 0, 1/2, 1/4, 0, 0, 0.
-  EXPECT_NEAR(r.soft->undecided(2).item<double>(), (1 + 1 + 0.75) / 8, 1e-5);
-  EXPECT_NEAR(r.soft->undecided(20).item<double>(), (3 - std::pow(0.5, 20)) / 8, 1e-5);
+  EXPECT_NEAR(r.soft->rounding_regularizer(2).item<double>(), (1 + 1 + 0.75) / 8, 1e-5);
+  EXPECT_NEAR(r.soft->rounding_regularizer(20).item<double>(), (3 - std::pow(0.5, 20)) / 8, 1e-5);
 }
 
 TEST(SoftRounding, GradientsAreThoseOfFiniteDifferences) {
@@ -68,7 +68,7 @@ TEST(SoftRounding, GradientsAreThoseOfFiniteDifferences) {
   const auto scale = r.parameters.at("w.scale").requires_grad_(true);
   const auto mix = test::normal({2, 3, 1, 2}, 2);
   const auto loss = [&] {
-    return r.soft->forward({}, r.parameters).mul(mix).sum().add(r.soft->undecided(3));
+    return r.soft->forward({}, r.parameters).mul(mix).sum().add(r.soft->rounding_regularizer(3));
   };
   const auto gradients = torch::autograd::grad({loss()}, {r.soft->logits(), scale});
   const at::NoGradGuard no_grad;

@@ -198,7 +198,7 @@ TEST(Squant, OnlyFlippedWeightsMoveAndMirror) {
   EXPECT_LT(once.sub(twice).abs().div(grid.scale.view({8, 1, 1, 1})).max().item<float>(), 1);
 }
 
-// A grid taken anew from the returned weights is the same, per channel and per tensor.
+// A grid computed again from the returned weights is the same, per channel and per tensor.
 TEST(Squant, KeepsTheRangeItIsAskedToKeep) {
   const auto w = test::normal({32, 16, 3, 3}, 6);
   for (const bool per_channel : {true, false}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that PyTorch exported, with the answers that they have to give, and real images:
+// Networks that PyTorch exported, with the outputs that they have to give, and real images:
 // tests/networks/make_networks.py says what is there. ctest makes them before the tests that need
 // them.
 #pragma once

@@ -22,10 +22,10 @@ at::Tensor value_at(const models::Graph& graph, const models::ParameterStore& pa
 }
 
 TEST(Features, AddTheirTermToTheStudentsLoss) {
-  for (const auto term : {FeatureTerm::mse, FeatureTerm::attention}) {
+  for (const auto term : {FeatureLoss::mse, FeatureLoss::attention}) {
     Tiny plain, with;
-    with.options.features = term;
-    with.options.feature_weight = 3;
+    with.options.feature_loss = term;
+    with.options.feature_loss_weight = 3;
     Step without_term(plain.teacher, plain.student, plain.generator, plain.options);
     Step with_term(with.teacher, with.student, with.generator, with.options);
     without_term.calibrate();
@@ -50,10 +50,10 @@ TEST(Features, AddTheirTermToTheStudentsLoss) {
 }
 
 TEST(Features, TrainingBringsTheMapsTogether) {
-  const auto apart = [](FeatureTerm term) {
+  const auto apart = [](FeatureLoss term) {
     Tiny tiny;
-    tiny.options.features = term;
-    tiny.options.feature_weight = 100;
+    tiny.options.feature_loss = term;
+    tiny.options.feature_loss_weight = 100;
     tiny.options.iterations = 60;
     tiny.options.warmup = 0.1;
     Observer silent;
@@ -67,7 +67,7 @@ TEST(Features, TrainingBringsTheMapsTogether) {
         .mean()
         .item<double>();
   };
-  const double with = apart(FeatureTerm::mse), without = apart(FeatureTerm::none);
+  const double with = apart(FeatureLoss::mse), without = apart(FeatureLoss::none);
   EXPECT_LT(with, 0.95 * without) << without;
 }
 

@@ -50,7 +50,7 @@ struct Outcome {
 Outcome run_with(const GraphStep::MakeGraph& make, Observer& observer,
                  const BankDraws* bank = nullptr) {
   Tiny tiny;
-  tiny.options.learn_scales = LearnScales::activations;
+  tiny.options.learnable_scales = LearnableScales::activations;
   Step step(tiny.teacher, tiny.student, tiny.generator, tiny.options);
   GraphStep steps(step, make, observer);
   Outcome outcome;

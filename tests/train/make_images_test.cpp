@@ -67,8 +67,8 @@ TEST(MakeImages, ReportsWhatTheFinishedImagesAre) {
   const auto teacher = tiny_teacher();
   for (const bool swing : {false, true}) {
     auto options = short_options(5);
-    options.swing = swing;
-    options.low_pass = 2;
+    options.swing_convolution = swing;
+    options.low_pass_cutoff = 2;
     const auto made = make({teacher, options, 8, 1});
     models::Taps taps{models::batch_norm_inputs(teacher.graph), {}};
     const auto logits = models::execute(teacher.graph, teacher.parameters, made.images, &taps);
@@ -118,7 +118,7 @@ TEST(MakeImages, TheSeedDecides) {
 TEST(MakeImages, PixelsStayWhatAPixelCanBe) {
   const auto teacher = tiny_teacher();
   auto options = short_options(20);
-  options.low_pass = 3;
+  options.low_pass_cutoff = 3;
   const auto made = make({teacher, options, 8, 1, at::full({3}, -0.5), at::full({3}, 0.25)});
   EXPECT_GE(made.images.min().item<double>(), -0.5);
   EXPECT_LE(made.images.max().item<double>(), 0.25);

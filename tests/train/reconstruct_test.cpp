@@ -30,7 +30,7 @@ ReconstructOptions short_run() {
   ReconstructOptions options;
   options.iterations = 60;
   options.batch_size = 8;
-  options.rounding_travel = 6;
+  options.rounding_lr = 6;
   return options;
 }
 
@@ -124,7 +124,7 @@ TEST(Reconstruct, BiasesLearnWhereTheyMay) {
   for (const double travel : {0.0, 0.2}) {
     Prepared p(test::residual_network(), bits(2, 4));
     auto options = short_run();
-    options.bias_travel = travel;
+    options.bias_lr = travel;
     expect_every_block_gains(p.run(options));
     for (const auto& [name, bias] : biases_of(p.student.graph, p.student.parameters)) {
       EXPECT_EQ(bias.equal(p.teacher.parameters.at(name)), travel == 0) << name;
@@ -202,7 +202,7 @@ void expect_same_blocks(const std::vector<BlockReport>& a, const std::vector<Blo
 // Stopped in any block, with what was reported last put into a new student.
 TEST(Reconstruct, GoesOnToTheSameResult) {
   auto options = short_run();
-  options.bias_travel = 0.1;
+  options.bias_lr = 0.1;
   Prepared unbroken(test::residual_network(), bits(2, 4));
   const auto expected = unbroken.run(options);
   for (const std::ptrdiff_t stop_after : {70, 130, 200}) {

@@ -74,7 +74,7 @@ struct Tiny {
     options.iterations = 10;
     options.batch_size = 8;
     options.warmup = 0.3;
-    options.lr_affine = 1e-4;
+    options.affine_lr = 1e-4;
     options.crossing_rate = 0.02;
   }
   TrainJob job() { return {teacher, student, generator, options, seed, 0, {}, 0, false}; }

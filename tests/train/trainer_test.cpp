@@ -59,7 +59,7 @@ TEST(Run, TeachesTheStudent) {
       tiny.options.iterations = iterations;
       tiny.options.warmup = warmup;
       tiny.options.precision = precision;
-      tiny.options.lr_affine = 3e-3;
+      tiny.options.affine_lr = 3e-3;
       tiny.options.crossing_rate = 0.005;
       run(tiny.job(), silent);
       sum += measure_agreement(tiny.teacher, tiny.student, held_out_images(tiny.generator, 256)).kl;
@@ -103,9 +103,9 @@ TEST(Run, StartsFromSquantAndKeepsItsCodes) {
     flipped += by_squant[i].ne(before[i]).sum().item<std::int64_t>();
   }
   EXPECT_GT(flipped, 0);
-  tiny.options.lr = tiny.options.lr_affine = tiny.options.lr_scale = 0;
+  tiny.options.lr = tiny.options.affine_lr = tiny.options.scale_lr = 0;
   tiny.options.inundation = Inundation::off;
-  tiny.options.learn_scales = LearnScales::all;
+  tiny.options.learnable_scales = LearnableScales::all;
   Observer silent;
   run(tiny.job(), silent);
   const auto after = codes_of(tiny.student);
@@ -113,10 +113,10 @@ TEST(Run, StartsFromSquantAndKeepsItsCodes) {
 }
 
 TEST(Run, LetsTheNamedScalesLearn) {
-  const auto after = [](LearnScales which, bool range_every_step) {
+  const auto after = [](LearnableScales which, bool range_every_step) {
     Tiny tiny(1, four_bits(range_every_step));
-    tiny.options.learn_scales = which;
-    tiny.options.lr_affine = 0;  // both stand still otherwise, so that only scales differ
+    tiny.options.learnable_scales = which;
+    tiny.options.affine_lr = 0;  // both stand still otherwise, so that only scales differ
     tiny.options.lr = 1e-12;
     tiny.options.inundation = Inundation::off;
     Observer silent;
@@ -130,9 +130,9 @@ TEST(Run, LetsTheNamedScalesLearn) {
     return std::pair{p.at(activations->scale_name()).clone(), p.at(weights->scale_name()).clone()};
   };
   for (const bool range_every_step : {false, true}) {
-    const auto [activation, weight] = after(LearnScales::none, range_every_step);
-    const auto [activation1, weight1] = after(LearnScales::activations, range_every_step);
-    const auto [activation2, weight2] = after(LearnScales::all, range_every_step);
+    const auto [activation, weight] = after(LearnableScales::none, range_every_step);
+    const auto [activation1, weight1] = after(LearnableScales::activations, range_every_step);
+    const auto [activation2, weight2] = after(LearnableScales::all, range_every_step);
     // Seven student steps of at most 0.001 in the logarithm.
     const double change = activation1.div(activation).log().abs().item<double>();
     EXPECT_GT(change, 1e-4);
@@ -166,17 +166,17 @@ TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
     tiny->teacher.parameters.at("fc.w").mul_(5);
     tiny->student = quant::insert_quantizers(tiny->teacher, eight_bits());
     tiny->options.milestones = {};  // one warm-up for all
-    tiny->options.check_images = 40;
-    tiny->options.learn_scales = LearnScales::all;
+    tiny->options.validation_images = 40;
+    tiny->options.learnable_scales = LearnableScales::all;
   }
   for (auto* tiny : {&wrecked, &unchecked}) {
-    tiny->options.lr_affine = 10;
-    tiny->options.lr_scale = 1;
+    tiny->options.affine_lr = 10;
+    tiny->options.scale_lr = 1;
     tiny->options.crossing_rate = 0.9;
   }
   untouched.options.iterations = 3;  // all of them warm-up: calibrated, not trained
   untouched.options.warmup = 1;
-  wrecked.options.checks = 3;
+  wrecked.options.validation_checks = 3;
   Observer silent;
   run(untouched.job(), silent);
   run(unchecked.job(), silent);
@@ -191,7 +191,7 @@ TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
   expect_equal(wrecked.student.parameters, untouched.student.parameters);
   EXPECT_FALSE(
       unchecked.student.parameters.at("fc.b").equal(untouched.student.parameters.at("fc.b")));
-  EXPECT_TRUE(watch.messages.back().starts_with("kept the student of iteration 3 of 10"))
+  EXPECT_TRUE(watch.messages.back().starts_with("best checkpoint: iteration 3 of 10"))
       << watch.messages.back();
 }
 
@@ -203,9 +203,9 @@ TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
     t->teacher.parameters.at("fc.w").mul_(5);
     t->student = quant::insert_quantizers(t->teacher, coarse);
     t->options.iterations = 60;
-    t->options.lr_affine = 1e-3;
+    t->options.affine_lr = 1e-3;
   }
-  tiny.options.checks = 6;
+  tiny.options.validation_checks = 6;
   const auto images = at::randn({50, 3, 8, 8}, at::detail::createCPUGenerator(3), at::kFloat)
                           .contiguous(at::MemoryFormat::ChannelsLast);
   auto job = tiny.job();
@@ -232,10 +232,10 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     Tiny unbroken(1, quant), broken(1, quant), resumed(1, quant);
     for (auto* tiny : {&unbroken, &broken, &resumed}) {
       tiny->options.inundation = mode;
-      tiny->options.learn_scales = LearnScales::all;
-      tiny->options.lr_scale = 0.05;  // more than is good for it: the best state is not the last
-      tiny->options.checks = 3;
-      tiny->options.check_images = 20;
+      tiny->options.learnable_scales = LearnableScales::all;
+      tiny->options.scale_lr = 0.05;  // more than is good for it: the best state is not the last
+      tiny->options.validation_checks = 3;
+      tiny->options.validation_images = 20;
     }
     Watch watch;
     const auto expected = run(unbroken.job(), watch);

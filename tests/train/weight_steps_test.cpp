@@ -51,7 +51,7 @@ TEST(WeightSteps, ExactInundationChangesTheShareOfCodesThatWasAsked) {
   ASSERT_EQ(report.size(), 3u);
   EXPECT_EQ(report[0].name, "conv1");
   EXPECT_NEAR(report[1].crossings, tiny.options.crossing_rate, 0.003);
-  EXPECT_EQ(report[1].drift, 0);
+  EXPECT_EQ(report[1].range_update_flips, 0);
   EXPECT_GT(report[1].k, 1);
 }
 
@@ -76,7 +76,7 @@ TEST(WeightSteps, OffIsPlainNesterov) {
   EXPECT_LT((steps.weights()[1] - expected).abs().max().item<double>(), 1e-5);
 }
 
-// The published variant against the search written out for one layer, with ranges taken anew.
+// The published variant against the search written out for one layer, with ranges computed again.
 TEST(WeightSteps, PublishedSearchTakesCodesWithMovedRanges) {
   Tiny tiny(1, four_bits(/*range_every_step=*/true));
   tiny.options.inundation = Inundation::published;
@@ -160,7 +160,7 @@ TEST(WeightSteps, DriftOfRangesIsCountedApart) {
   tiny.options.crossing_rate = 0.3;
   WeightSteps steps(tiny.student, tiny.options);
   for (int t = 0; t < 5; ++t) steps.step(random_gradients(steps, t), 1);
-  EXPECT_GT(steps.report()[1].drift, 0);
+  EXPECT_GT(steps.report()[1].range_update_flips, 0);
   EXPECT_NEAR(steps.report()[1].crossings, 0.3, 0.02);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/hessian.h"
+#include "quant/gptq.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -9,7 +9,7 @@
 #include "core/seed.h"
 #include "core/stopwatch.h"
 #include "quant/bias_correction.h"
-#include "quant/hessian_layer.h"
+#include "quant/gptq_layer.h"
 #include "quant/paired_blocks.h"
 
 namespace zsq::quant {
@@ -20,7 +20,7 @@ using models::Graph;
 using models::NodeId;
 class Walk {
  public:
-  Walk(const HessianJob& job, Observer& observer)
+  Walk(const GptqJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
         pair_(job.teacher, job.student),
@@ -96,7 +96,7 @@ class Walk {
     const Graph before = pair_.teachers_part(block.entry, teacher_.graph[layer].inputs[0]);
     const Graph students = pair_.students_part(block.entry, node.inputs[0]);
     InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
-                        job_.student.options.hessian.positions,
+                        job_.student.options.gptq.positions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const auto x = run_part(before, teacher_.parameters, float_values_[i]);
@@ -116,7 +116,7 @@ class Walk {
     stop_if_asked(index);
     const WeightSite& site = sites_[index];
     if (rounded_.insert(site.parameter).second)
-      round_site_by_hessian(job_.student, teacher_, site, input_moments(block, index, layer));
+      round_site_by_gptq(job_.student, teacher_, site, input_moments(block, index, layer));
     if (job_.student.options.bias_correction == BiasCorrection::bn_statistics)
       correct_bias(job_.student, teacher_, site, known_[index]);
     observer_.on_progress({"rounding",
@@ -126,7 +126,7 @@ class Walk {
                            {}});
   }
 
-  const HessianJob& job_;
+  const GptqJob& job_;
   Observer& observer_;
   PairedBlocks pair_;
   const models::Model& teacher_;  // of the pair
@@ -139,24 +139,23 @@ class Walk {
 
 }  // namespace
 
-void round_weights_by_hessian(const HessianJob& job, Observer& observer) {
+void round_weights_by_gptq(const GptqJob& job, Observer& observer) {
   const at::NoGradGuard no_grad;
   Walk(job, observer).run();
 }
 
-void visit_input_moments(const HessianJob& job, Observer& observer,
+void visit_input_moments(const GptqJob& job, Observer& observer,
                          const std::function<void(std::size_t, const InputMoments&)>& visit) {
   const at::NoGradGuard no_grad;
   Walk(job, observer).visit(visit);
 }
 
-void round_site_by_hessian(Student& student, const models::Model& teacher, const WeightSite& site,
-                           const InputMoments& moments) {
+void round_site_by_gptq(Student& student, const models::Model& teacher, const WeightSite& site,
+                        const InputMoments& moments) {
   auto& parameters = student.parameters;
-  const auto rounded =
-      round_layer_by_hessian(teacher.parameters.at(site.parameter), moments,
-                             site.op->grid(parameters.at(site.parameter), parameters),
-                             site.op->spec(), student.options.hessian);
+  const auto rounded = round_layer_by_gptq(teacher.parameters.at(site.parameter), moments,
+                                           site.op->grid(parameters.at(site.parameter), parameters),
+                                           site.op->spec(), student.options.gptq);
   parameters.set(site.parameter, rounded.latent);
   parameters.set(site.op->scale_name(), rounded.scale);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that no network has seen, drawn by chance: shapes of all sizes, one over the other (the
-// dead leaves model; Lee, Mumford and Huang, IJCV 2001), which have the spectrum and the edges of
-// photographs (as pictures to learn from: arXiv 2106.05963).
+// Images that no network has seen, procedurally generated: shapes of all sizes, one over the other
+// (the dead leaves model; Lee, Mumford and Huang, IJCV 2001), which have the spectrum and the edges
+// of photographs (as pictures to learn from: arXiv 2106.05963).
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,7 @@ namespace zsq::generator {
 // colours normal about the image's and more alike in hue than in brightness, which falls evenly
 // across each. Each bears a piece of the image's texture, noise with
 // amplitude frequency^-a, a from 0.8 to 1.6, at a contrast of its own: deviation 0.02 to 0.1.
-at::Tensor draw_images(std::int64_t first, std::int64_t n, const std::array<std::int64_t, 3>& shape,
-                       std::uint64_t seed);
+at::Tensor dead_leaves_images(std::int64_t first, std::int64_t n,
+                              const std::array<std::int64_t, 3>& shape, std::uint64_t seed);
 
 }  // namespace zsq::generator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA twin of every op against its CPU twin. Needs a GPU.
+// The CUDA implementation of every op against its CPU implementation. Needs a GPU.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -31,7 +31,7 @@ namespace {
 
 using namespace zsq::test;
 
-class Twins : public testing::Test {
+class CpuAndCuda : public testing::Test {
  protected:
   void SetUp() override {
     std::string why;
@@ -68,7 +68,7 @@ void expect_same_bits(const Op& f, const std::vector<at::Tensor>& inputs) {
   EXPECT_TRUE(same_bits(here, there.cpu())) << inputs[0].sizes();
 }
 
-TEST_F(Twins, FakeQuant) {
+TEST_F(CpuAndCuda, FakeQuant) {
   for (const at::Tensor& x : activations()) {
     const at::Tensor special =
         values({kInf, -kInf, kNan, -0.0f, 0.05f, 0.15f, 0.25f, 1e38f, 1e-42f});
@@ -97,7 +97,7 @@ TEST_F(Twins, FakeQuant) {
   expect_error([&] { quantize(one * kNan, one, one, 0, 7); }, "NaN", ErrorCode::numeric_failure);
 }
 
-TEST_F(Twins, WeightRange) {
+TEST_F(CpuAndCuda, WeightRange) {
   for (const auto& shape :
        std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 70}, {1, 3000000}, {9000, 9}}) {
     at::Tensor x = random(shape);
@@ -118,7 +118,7 @@ TEST_F(Twins, WeightRange) {
   }
 }
 
-TEST_F(Twins, BnClipFakeQuant) {
+TEST_F(CpuAndCuda, BnClipFakeQuant) {
   for (const at::Tensor& x : activations()) {
     for (const Surrogate surrogate : {Surrogate::clipped, Surrogate::pass_through}) {
       const std::int64_t c = x.size(1);
@@ -154,7 +154,7 @@ TEST_F(Twins, BnClipFakeQuant) {
   }
 }
 
-TEST_F(Twins, BnClipMoments) {
+TEST_F(CpuAndCuda, BnClipMoments) {
   for (const at::Tensor& x : activations()) {
     const std::int64_t c = x.size(1);
     const at::Tensor gamma = random({c}), beta = random({c}), mean = random({c});
@@ -178,7 +178,7 @@ TEST_F(Twins, BnClipMoments) {
   }
 }
 
-TEST_F(Twins, BnLeakyRelu) {
+TEST_F(CpuAndCuda, BnLeakyRelu) {
   for (const at::Tensor& x : activations()) {
     for (const bool per_image : {false, true}) {
       const auto shape = per_image ? x.sizes().slice(0, 2) : x.sizes().slice(1, 1);
@@ -197,7 +197,7 @@ TEST_F(Twins, BnLeakyRelu) {
   }
 }
 
-TEST_F(Twins, ChannelMoments) {
+TEST_F(CpuAndCuda, ChannelMoments) {
   for (const at::Tensor& x : activations()) {
     const at::Tensor here = leaf(x + 5), there = on_gpu(x + 5);
     const auto [mean, variance] = channel_moments(here);
@@ -211,7 +211,7 @@ TEST_F(Twins, ChannelMoments) {
   }
 }
 
-TEST_F(Twins, HalfPrecision) {
+TEST_F(CpuAndCuda, HalfPrecision) {
   const at::Tensor scale = at::scalar_tensor(0.3f), zero = at::scalar_tensor(2.0f);
   for (const at::Tensor& any : activations()) {
     const at::Tensor x = any.to(at::kBFloat16), ones = at::ones({x.size(1)});
@@ -230,7 +230,7 @@ TEST_F(Twins, HalfPrecision) {
   }
 }
 
-TEST_F(Twins, KlDivergence) {
+TEST_F(CpuAndCuda, KlDivergence) {
   for (const std::int64_t classes : {1, 10, 1000}) {
     const at::Tensor teacher = random({37, classes}, 5),
                      student = teacher + random({37, classes}, 0.1);
@@ -255,7 +255,7 @@ std::vector<std::vector<std::int64_t>> layer_shapes() {
   return shapes;
 }
 
-TEST_F(Twins, CrossingRatios) {
+TEST_F(CpuAndCuda, CrossingRatios) {
   const at::Tensor w = random({64, 90}, 0.1), g = random({64, 90}, 1e-4);
   const auto op = [](const auto& t) { return crossing_ratios(t[0], t[1], t[2], t[3], -8, 7); };
   const auto [lo, hi] = channel_min_max(w);
@@ -263,7 +263,7 @@ TEST_F(Twins, CrossingRatios) {
   expect_same_bits(op, {w, g, grid.scale, grid.zero_point});
 }
 
-TEST_F(Twins, Inundation) {
+TEST_F(CpuAndCuda, Inundation) {
   for (const double rate : {1e-4, 0.02, 1.0}) {
     std::vector<InundationLayer> here, there;
     for (const auto& shape : layer_shapes()) {
@@ -288,7 +288,7 @@ TEST_F(Twins, Inundation) {
   }
 }
 
-TEST_F(Twins, FakeQuantLayers) {
+TEST_F(CpuAndCuda, FakeQuantLayers) {
   for (const bool per_channel : {true, false}) {
     std::vector<QuantLayer> here, there;
     for (const auto& shape : layer_shapes()) {
@@ -330,7 +330,7 @@ TEST_F(Twins, FakeQuantLayers) {
 }
 
 // Nothing is read back, and the layers reach a recording by value.
-TEST_F(Twins, LayersCanBeRecorded) {
+TEST_F(CpuAndCuda, LayersCanBeRecorded) {
   const auto options = at::TensorOptions(at::kCUDA).dtype(at::kFloat);
   std::vector<QuantLayer> layers;
   std::vector<InundationLayer> moving;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of the ops that apply a BatchNorm and what follows it in one pass: bn_clip_fake_quant,
-// bn_clip_moments and bn_leaky_relu, over raw memory of at least one element. T is float or Bf16,
-// arithmetic is in float, `Act` one of ClipAct, ClipQuant, LeakyAct.
+// The CPU and the CUDA implementation of the ops that apply a BatchNorm and what follows it in one
+// pass: bn_clip_fake_quant, bn_clip_moments and bn_leaky_relu, over raw memory of at least one
+// element. T is float or Bf16, arithmetic is in float, `Act` one of ClipAct, ClipQuant, LeakyAct.
 //   u = x * gain + offset (+ residual),   y = act(u),   du = dL/dy act'(u)
 #pragma once
 #include "cuda_kernels/channel_layout.h"
@@ -16,7 +16,7 @@ struct ClipAct {
   float lo, hi;
   ZSQ_HOST_DEVICE ClipAct loaded() const { return *this; }
   ZSQ_HOST_DEVICE float value(float u) const { return clamp(u, lo, hi); }
-  // Of dy at y; 0 where the clip binds, and for NaN.
+  // Of dy at y; 0 if the clip binds, and for NaN.
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const {
     return (lo < u) & (u < hi) ? dy : 0.0f;
   }
@@ -59,7 +59,7 @@ struct LeakyAct {
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const { return u > 0 ? dy : dy * slope; }
 };
 
-// Tensors in one memory order, null where a pass does not use them. The residual may be null; where
+// Tensors in one memory order, null if a pass does not use them. The residual may be null; where
 // it is not, a pass that writes dx writes dresidual too.
 template <class T>
 struct BnActTensors {
@@ -68,14 +68,14 @@ struct BnActTensors {
   T *y, *dx, *dresidual;
 };
 
-// [C] each; null where a pass does not read it.
+// [C] each; null if a pass does not read it.
 struct BnActChannels {
   const float *gain, *offset;
   const float* mean;  // what sums and b are taken about
   const float *a, *b;
 };
 
-// What a twin needs besides: `partial` is scratch for channel_sums_scratch(C) doubles.
+// What an implementation needs besides: `partial` is scratch for channel_sums_scratch(C) doubles.
 struct BnActScratch {
   double* partial;
   cudaStream_t stream;

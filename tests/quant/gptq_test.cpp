@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moments against plain sums, and the outputs of layers before and after.
-#include "quant/hessian.h"
+#include "quant/gptq.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "models/execute.h"
 #include "quant/bias_correction.h"
-#include "quant/hessian_layer.h"
+#include "quant/gptq_layer.h"
 #include "quant/ranges.h"
 #include "quant/squant.h"
 #include "tests/quant/net.h"
@@ -107,15 +107,14 @@ TEST(InputMoments, TakeTheVarianceThatIsKnown) {
   }
 }
 
-TEST(Hessian, ALayersOutputChangesLessThanByNearestRoundingAndBySquant) {
-  HessianOptions options;
+TEST(Gptq, ALayersOutputChangesLessThanByNearestRoundingAndBySquant) {
+  GptqOptions options;
   options.damping = 1e-3;
   for (const std::int64_t groups : {1, 6}) {
     const auto x = smooth_images(6, 5);
     const auto w = test::normal({12, 6 / groups, 3, 3}, 7);
     const auto grid = weight_grid(w, kSpec, true, WeightRange::mse);
-    const auto rounded =
-        round_layer_by_hessian(w, moments_of(groups, x, x, w), grid, kSpec, options);
+    const auto rounded = round_layer_by_gptq(w, moments_of(groups, x, x, w), grid, kSpec, options);
     const auto error = [&](const at::Tensor& latent, const at::Tensor& scale) {
       return spread(output(groups, x, on_grid(latent, scale, grid.zero_point).sub(w)));
     };
@@ -135,29 +134,29 @@ TEST(Hessian, ALayersOutputChangesLessThanByNearestRoundingAndBySquant) {
   }
 }
 
-TEST(Hessian, DriftIsMadeGood) {
+TEST(Gptq, DriftIsMadeGood) {
   const auto x = smooth_images(6, 5), x_hat = x.mul(0.8);
   const auto w = test::normal({12, 6, 3, 3}, 7);
   const auto spec = weight_spec(8, false, Mode::deploy);
   const auto grid = weight_grid(w.mul(1.3), spec, true, WeightRange::min_max);
-  HessianOptions options;
+  GptqOptions options;
   options.damping = 1e-4;
   const auto moments = moments_of(1, x, x_hat, w);
   const auto error = [&](double drift) {
-    options.drift = drift;
-    const auto rounded = round_layer_by_hessian(w, moments, grid, spec, options);
+    options.error_compensation = drift;
+    const auto rounded = round_layer_by_gptq(w, moments, grid, spec, options);
     return spread(output(1, x_hat, rounded.latent).sub(output(1, x, w)));
   };
   EXPECT_LT(error(1), 0.01 * error(0));
 }
 
-TEST(Hessian, ADeadInputChangesNothing) {
+TEST(Gptq, ADeadInputChangesNothing) {
   const auto w = test::normal({8, 6, 3, 3}, 7);
   const auto grid = weight_grid(w, kSpec, true, WeightRange::mse);
   const auto fives = smooth_images(6, 5);
   auto x = fives.clone();
   x.select(1, 2).zero_();
-  const auto rounded = round_layer_by_hessian(w, moments_of(1, x, x, w), grid, kSpec, {});
+  const auto rounded = round_layer_by_gptq(w, moments_of(1, x, x, w), grid, kSpec, {});
   const auto codes = codes_of(rounded.latent, rounded.scale, grid.zero_point);
   // Its own weights are rounded to nearest, on the grid that was found.
   EXPECT_TRUE(codes.select(1, 2).equal(codes_of(w, rounded.scale, grid.zero_point).select(1, 2)));
@@ -165,17 +164,16 @@ TEST(Hessian, ADeadInputChangesNothing) {
   const auto without = [](const at::Tensor& t) {
     return at::cat({t.narrow(1, 0, 2), t.narrow(1, 3, 3)}, 1);
   };
-  HessianOptions options;  // the mean square is over fewer inputs
+  GptqOptions options;  // the mean square is over fewer inputs
   options.damping *= 5.0 / 6;
-  const auto alone = round_layer_by_hessian(
+  const auto alone = round_layer_by_gptq(
       without(w), moments_of(1, without(x), without(x), without(w)), grid, kSpec, options);
   const auto same = alone.scale.eq(rounded.scale);
   EXPECT_GT(same.sum().item<int>(), 3);
   const auto others = codes_of(alone.latent, alone.scale, grid.zero_point);
   EXPECT_TRUE(others.index({same}).equal(without(codes).index({same})));
   // Nothing is known at all: nearest rounding.
-  const auto blind =
-      round_layer_by_hessian(w, moments_of(1, x.mul(0), x.mul(0), w), grid, kSpec, {});
+  const auto blind = round_layer_by_gptq(w, moments_of(1, x.mul(0), x.mul(0), w), grid, kSpec, {});
   EXPECT_TRUE(codes_of(blind.latent, blind.scale, grid.zero_point)
                   .equal(codes_of(w, blind.scale, grid.zero_point)));
 }
@@ -186,16 +184,16 @@ struct Rounding {
                     BiasCorrection bias_correction = BiasCorrection::bn_statistics)
       : teacher(network) {
     QuantOptions options;
-    options.weights.rounding = WeightRounding::hessian;
+    options.weights.rounding = WeightRounding::gptq;
     options.activations.range = ActivationRange::bn_statistics;
     options.bias_correction = bias_correction;
     student = insert_quantizers(teacher, options);
     calibrate(student, [] { return at::Tensor(); });
   }
-  HessianJob job() {
+  GptqJob job() {
     return {.teacher = teacher, .student = student, .images = test::normal({12, 3, 12, 12}, 5)};
   }
-  void run(Observer& observer) { round_weights_by_hessian(job(), observer); }
+  void run(Observer& observer) { round_weights_by_gptq(job(), observer); }
   void run() {
     Observer observer;
     run(observer);
@@ -204,7 +202,7 @@ struct Rounding {
   Student student;
 };
 
-TEST(Hessian, RoundsAStudentAndCorrectsItsBias) {
+TEST(Gptq, RoundsAStudentAndCorrectsItsBias) {
   Rounding r(test::residual_network());
   const auto before = r.student.parameters.clone();
   r.run();
@@ -225,7 +223,7 @@ TEST(Hessian, RoundsAStudentAndCorrectsItsBias) {
   EXPECT_TRUE(parameters.at("fc.bias").allclose(expected, 1e-4, 1e-5));
 }
 
-TEST(Hessian, LeavesBiasesWhereTheyAreNotToBeCorrected) {
+TEST(Gptq, LeavesBiasesWhereTheyAreNotToBeCorrected) {
   Rounding r(test::residual_network(), BiasCorrection::none);
   r.run();
   for (const auto& name : r.teacher.parameters.names())
@@ -253,7 +251,7 @@ models::Model sharing_network() {
 }
 
 // The codes of all that share a weight are those that the first of them was given.
-TEST(Hessian, LayersThatShareAWeightShareWhatIsDecided) {
+TEST(Gptq, LayersThatShareAWeightShareWhatIsDecided) {
   Rounding r(sharing_network());
   r.run();
   std::map<std::string, at::Tensor> quantized;
@@ -272,10 +270,10 @@ struct StopAt : Observer {
   std::int64_t layer = -1, seen = 0;
 };
 
-TEST(Hessian, GoesOnToTheSameResult) {
+TEST(Gptq, GoesOnToTheSameResult) {
   Rounding unbroken(sharing_network());
   unbroken.run();
-  for (const std::int64_t layer : {1, 2, 4, 5}) {  // behind the fourth, half of a block is done
+  for (const std::int64_t layer : {1, 2, 4, 5}) {  // after the fourth, half of a block is done
     Rounding first(sharing_network());
     models::ParameterStore kept;
     std::size_t done = 0;
@@ -286,14 +284,14 @@ TEST(Hessian, GoesOnToTheSameResult) {
     };
     StopAt stop;
     stop.layer = layer;
-    EXPECT_THROW(round_weights_by_hessian(job, stop), Error);
+    EXPECT_THROW(round_weights_by_gptq(job, stop), Error);
     EXPECT_EQ(done, static_cast<std::size_t>(layer < 4 ? layer : layer - 1));
     Rounding second(sharing_network());
     for (const auto& name : kept.names()) second.student.parameters.set(name, kept.at(name));
     auto rest = second.job();
     rest.blocks_done = done;
     Observer silent;
-    round_weights_by_hessian(rest, silent);
+    round_weights_by_gptq(rest, silent);
     for (const auto& name : unbroken.student.parameters.names())
       EXPECT_TRUE(second.student.parameters.at(name).equal(unbroken.student.parameters.at(name)))
           << name;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of inundation.h over raw memory: n >= 1 elements in one order for all tensors.
+// The CPU and the CUDA implementation of inundation.h over raw memory: n >= 1 elements in one order
+// for all tensors.
 #pragma once
 #include <vector>
 
-#include "cuda_kernels/fake_quant_twins.h"
+#include "cuda_kernels/fake_quant_implementations.h"
 #include "cuda_kernels/inundation_math.h"
 
 namespace zsq::cuda_kernels {

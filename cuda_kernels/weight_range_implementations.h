@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of weight_range.h over raw memory.
+// The CPU and the CUDA implementation of weight_range.h over raw memory.
 #pragma once
 #include <cstdint>
 #include <vector>

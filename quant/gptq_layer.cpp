@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/hessian_layer.h"
+#include "quant/gptq_layer.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -34,13 +34,13 @@ GroupRounding attempt(const CodeLattice& lattice, const at::Tensor& target,
 
 // w [R, K]; h, m [K, K].
 GroupRounding round_group(const at::Tensor& w, at::Tensor h, at::Tensor m, CodeGrids grids,
-                          bool keep_scale, const HessianOptions& options) {
+                          bool keep_scale, const GptqOptions& options) {
   const double power = h.diagonal().mean().item<double>();
   const auto unknown = at::eye(h.size(0), h.options()) * (power > 0 ? options.damping * power : 1);
-  m = h + options.drift * (m - h) + unknown;
+  m = h + options.error_compensation * (m - h) + unknown;
   h = h + unknown;
   const CodeLattice lattice(h);
-  const auto target = options.drift > 0 ? lattice.solve(at::matmul(w, m)) : w;
+  const auto target = options.error_compensation > 0 ? lattice.solve(at::matmul(w, m)) : w;
   auto best = attempt(lattice, target, grids);
   const auto start = grids.scale;
   for (int i = -kScales; i <= kScales && !keep_scale; ++i) {
@@ -56,9 +56,9 @@ GroupRounding round_group(const at::Tensor& w, at::Tensor h, at::Tensor m, CodeG
 
 }  // namespace
 
-LayerRounding round_layer_by_hessian(const at::Tensor& weight, const InputMoments& moments,
-                                     const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                     const HessianOptions& options) {
+LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& moments,
+                                  const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+                                  const GptqOptions& options) {
   const auto to_cpu = [](const at::Tensor& t) { return t.detach().to(at::kCPU, at::kDouble); };
   const auto h = to_cpu(moments.quantized), m = to_cpu(moments.mixed);
   const std::int64_t groups = h.size(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generator/draw_images.h"
+#include "generator/dead_leaves.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/fft_fft2.h>
@@ -12,7 +12,7 @@ namespace zsq::generator {
 namespace {
 
 at::Tensor draw(std::int64_t n, std::uint64_t seed = 0, std::int64_t first = 0) {
-  return draw_images(first, n, {3, 64, 48}, seed);
+  return dead_leaves_images(first, n, {3, 64, 48}, seed);
 }
 
 TEST(DrawImages, DependOnSeedAndNumberAlone) {
@@ -70,7 +70,7 @@ double slope(const at::Tensor& images, double from, double to) {
 }
 
 TEST(DrawImages, HaveTheSpectrumOfPhotographs) {
-  const auto images = draw_images(0, 48, {3, 128, 128}, 0);
+  const auto images = dead_leaves_images(0, 48, {3, 128, 128}, 0);
   for (const auto& [from, to] : {std::pair{0.03, 0.12}, {0.12, 0.45}}) {
     EXPECT_LT(slope(images, from, to), -1) << from;
     EXPECT_GT(slope(images, from, to), -3) << from;
@@ -79,7 +79,7 @@ TEST(DrawImages, HaveTheSpectrumOfPhotographs) {
 
 // Between edges brightness falls evenly, and what bends it is texture, as fine as pixels.
 TEST(DrawImages, HaveTexture) {
-  const auto images = draw_images(0, 24, {1, 96, 96}, 0).squeeze(1);
+  const auto images = dead_leaves_images(0, 24, {1, 96, 96}, 0).squeeze(1);
   const auto bend =
       (images.slice(2, 2) - images.slice(2, 1, -1) * 2 + images.slice(2, 0, -2)).abs().flatten(1);
   const auto typical = std::get<0>(bend.median(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer after layer in order, a student's weights are rounded by what the layer reads
-// (quant/hessian_layer.h); each layer sees what the layers before it, already rounded, hand on.
+// (quant/gptq_layer.h); each layer sees what the layers before it, already rounded, pass on.
 // Made images look like no photographs: they serve for how the values that a layer reads go
 // together, while the means and variances of these are what BatchNorm statistics tell.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace zsq::quant {
 
-struct HessianJob {
+struct GptqJob {
   const models::Model& teacher;
   Student& student;   // calibrated; its weights have ranges that stay
   at::Tensor images;  // f32 [N, C, H, W]
@@ -27,18 +27,18 @@ struct HessianJob {
 };
 
 // Changes latent weights, their scales, and where the student's options correct biases, by
-// correct_bias() the biases or BatchNorm betas behind the layers. A weight that layers share is
-// rounded for the first of them. Error(stopped) where the observer asks for it: a block may be
+// correct_bias() the biases or BatchNorm betas after the layers. A weight that layers share is
+// rounded for the first of them. Error(stopped) if the observer asks for it: a block may be
 // rounded in part then.
-void round_weights_by_hessian(const HessianJob& job, Observer& observer);
+void round_weights_by_gptq(const GptqJob& job, Observer& observer);
 
-// What each layer reads, as round_weights_by_hessian() would have it were that layer the only one
+// What each layer reads, as round_weights_by_gptq() would have it were that layer the only one
 // that is quantized: visit(index into weight_sites(job.student), moments). The student stays.
-void visit_input_moments(const HessianJob& job, Observer& observer,
+void visit_input_moments(const GptqJob& job, Observer& observer,
                          const std::function<void(std::size_t, const InputMoments&)>& visit);
 
 // One layer's latent weight and scale, from its weight in the teacher.
-void round_site_by_hessian(Student& student, const models::Model& teacher, const WeightSite& site,
-                           const InputMoments& moments);
+void round_site_by_gptq(Student& student, const models::Model& teacher, const WeightSite& site,
+                        const InputMoments& moments);
 
 }  // namespace zsq::quant

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generator/draw_images.h"
+#include "generator/dead_leaves.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
@@ -131,8 +131,8 @@ class Canvas {
 
 }  // namespace
 
-at::Tensor draw_images(std::int64_t first, std::int64_t n, const std::array<std::int64_t, 3>& shape,
-                       std::uint64_t seed) {
+at::Tensor dead_leaves_images(std::int64_t first, std::int64_t n,
+                              const std::array<std::int64_t, 3>& shape, std::uint64_t seed) {
   auto images = at::empty({n, shape[0], shape[1], shape[2]}, at::kFloat);
   float* pixels = images.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < n; ++i, pixels += shape[0] * shape[1] * shape[2])

@@ -34,7 +34,7 @@ at::Tensor to_device(const at::Tensor& drawn, c10::Device device) {
 
 }  // namespace
 
-Draw Generator::draw(std::int64_t n, std::uint64_t step) const {
+LatentBatch Generator::draw(std::int64_t n, std::uint64_t step) const {
   const auto device = store_.at("embedding").device();
   const auto stream = [&](const char* name) {
     return at::detail::createCPUGenerator(stream_seed(seed_, name, step));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of kl_divergence.h over raw memory: student, teacher [rows, classes] row-major.
+// The CPU and the CUDA implementation of kl_divergence.h over raw memory: student, teacher [rows,
+// classes] row-major.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of fake_quant.h over raw memory: n elements, scale and zero_point [channels], element
-// i of channel (i / inner) % channels. T is float or Bf16.
+// The CPU and the CUDA implementation of fake_quant.h over raw memory: n elements, scale and
+// zero_point [channels], element i of channel (i / inner) % channels. T is float or Bf16.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -54,8 +54,8 @@ void changed_codes_cpu(const std::vector<CodesView>& layers, std::int64_t* count
 void changed_codes_cuda(const std::vector<CodesView>& layers, std::int64_t* counts,
                         cudaStream_t stream);
 
-// NaN has no code: the CPU twin returns whether there was one, the CUDA twin sets *found_nan
-// (device memory, zeroed by the caller) to 1.
+// NaN has no code: the CPU implementation returns whether there was one, the CUDA implementation
+// sets *found_nan (device memory, zeroed by the caller) to 1.
 bool quantize_cpu(const float* x, std::int32_t* codes, std::int64_t n, const GridView& grid);
 void quantize_cuda(const float* x, std::int32_t* codes, std::int64_t n, const GridView& grid,
                    std::int32_t* found_nan, cudaStream_t stream);

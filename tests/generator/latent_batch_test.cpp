@@ -15,9 +15,9 @@ Generator with(const GeneratorOptions& options, std::uint64_t seed = 1) {
   return Generator(teacher(8, kClasses, kFeatures), options, seed);
 }
 
-at::Tensor superposed(const Draw& draw) { return draw.weights.select(1, 0).ne(1); }
+at::Tensor superposed(const LatentBatch& draw) { return draw.weights.select(1, 0).ne(1); }
 
-TEST(Draw, LabelsOfARowAreDistinctAndCoverAllClasses) {
+TEST(LatentBatch, LabelsOfARowAreDistinctAndCoverAllClasses) {
   GeneratorOptions options;
   options.superposed_labels = 5;
   const auto labels = with(options).draw(2000, 0).labels;
@@ -30,7 +30,7 @@ TEST(Draw, LabelsOfARowAreDistinctAndCoverAllClasses) {
   }
 }
 
-TEST(Draw, TargetsAreTheWeightsOfTheLabels) {
+TEST(LatentBatch, TargetsAreTheWeightsOfTheLabels) {
   GeneratorOptions options;
   options.superposed_labels = 4;
   const auto draw = with(options).draw(500, 3);
@@ -39,14 +39,14 @@ TEST(Draw, TargetsAreTheWeightsOfTheLabels) {
   EXPECT_TRUE(draw.targets.gather(1, draw.labels).equal(draw.weights));
 }
 
-TEST(Draw, EverySampleIsSuperposedWithProbabilityP) {
+TEST(LatentBatch, EverySampleIsSuperposedWithProbabilityP) {
   GeneratorOptions options;
   options.superposed_share = 0.3;
   const auto share = superposed(with(options).draw(4000, 0)).to(at::kDouble).mean().item<double>();
   EXPECT_NEAR(share, 0.3, 0.03);
 }
 
-TEST(Draw, AWholeBatchIsSuperposedWithProbabilityP) {
+TEST(LatentBatch, AWholeBatchIsSuperposedWithProbabilityP) {
   GeneratorOptions options;
   options.superposing = Superposing::whole_batch;
   options.superposed_share = 0.3;
@@ -60,7 +60,7 @@ TEST(Draw, AWholeBatchIsSuperposedWithProbabilityP) {
   EXPECT_NEAR(batches / 500.0, 0.3, 0.06);
 }
 
-TEST(Draw, MixingWeightsFollowTheirDistribution) {
+TEST(LatentBatch, MixingWeightsFollowTheirDistribution) {
   GeneratorOptions options;
   options.superposed_share = 1;
   options.superposed_labels = 3;
@@ -75,7 +75,7 @@ TEST(Draw, MixingWeightsFollowTheirDistribution) {
   EXPECT_GT(largest(), 0.95);
 }
 
-TEST(Draw, DependsOnSeedStepAndCountOnly) {
+TEST(LatentBatch, DependsOnSeedStepAndCountOnly) {
   const auto a = with({}), b = with({}), other = with({}, 2);
   const auto first = a.draw(16, 7);
   (void)b.draw(5, 9);  // an earlier draw leaves no trace
@@ -87,7 +87,7 @@ TEST(Draw, DependsOnSeedStepAndCountOnly) {
   EXPECT_FALSE(first.noise.equal(other.draw(16, 7).noise));
 }
 
-TEST(Draw, TakesNoMoreLabelsThanClasses) {
+TEST(LatentBatch, TakesNoMoreLabelsThanClasses) {
   GeneratorOptions options;
   options.superposed_labels = 1000;
   EXPECT_EQ(with(options).draw(2, 0).labels.size(1), kClasses);

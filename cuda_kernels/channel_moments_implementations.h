@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of channel_moments.h over raw memory, at least one element per channel; T is
-// float or Bf16.
+// The CPU and the CUDA implementation of channel_moments.h over raw memory, at least one element
+// per channel; T is float or Bf16.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
 #include "cuda_kernels/cuda_stream.h"

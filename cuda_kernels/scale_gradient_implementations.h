@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both twins of scale_gradient.h over raw memory, at least one element; T is float or Bf16.
+// The CPU and the CUDA implementation of scale_gradient.h over raw memory, at least one element; T
+// is float or Bf16.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
 #include "cuda_kernels/cuda_stream.h"
