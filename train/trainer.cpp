@@ -1,48 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros_like.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <utility>
 
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "train/best_state.h"
 #include "train/checkpoint.h"
+#include "train/delayed_metrics.h"
 #include "train/graph_step.h"
 #include "train/image_bank.h"
 #include "train/schedule.h"
 
 namespace zsq::train {
 namespace {
-
-// A mean over about the last twenty values, for display.
-class RunningMean {
- public:
-  void add(double value) {
-    weight_ = kDecay * weight_ + 1;
-    sum_ = kDecay * sum_ + value;
-  }
-  double value() const { return weight_ > 0 ? sum_ / weight_ : 0; }
-
- private:
-  static constexpr double kDecay = 0.95;
-  double weight_ = 0, sum_ = 0;
-};
-
-constexpr const char *kWarmUp = "warm-up", *kFineTune = "fine-tune";
-
-// Done, with numbers that are perhaps still on their way from the GPU.
-struct Iteration {
-  const char* phase;
-  std::int64_t done, total;
-  double share;
-  at::Tensor numbers;
-};
 
 c10::Device device_of(const TrainJob& job) {
   return job.generator.parameters().front().second.device();
@@ -68,9 +41,9 @@ class Run {
         observer_(observer),
         step_(job.teacher, job.student, job.generator, job.options),
         steps_(step_, graph_maker(job), observer),
-        read_every_(read_every(job)),
         best_(job.teacher, job.student),
-        pace_(job.options, job.time_budget) {
+        pace_(job.options, job.time_budget),
+        metrics_(job.options, read_every(job), tally_, observer) {
     if (options_.validation_checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
 
@@ -83,7 +56,7 @@ class Run {
       pace_.warming_up() ? warm_up() : fine_tune();
       if (job_.checkpoint_every > 0 && pace_.done() % job_.checkpoint_every == 0) save_state();
     }
-    read();
+    metrics_.read();
     if (!tally_.calibrated) calibrate();
     if (best_.started() && best_.seen().checked_at != pace_.done()) check();
     // So that a run that is stopped later, while its result is measured, can be resumed too.
@@ -122,9 +95,9 @@ class Run {
     const Stopwatch begin;
     const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()),
                                              rate_factor(options_, pace_.share()));
-    const auto numbers = numbers_of(batch, nullptr);
+    const auto numbers = metrics_.numbers_of(batch, nullptr);
     pace_.warmup_took(begin.seconds());
-    finish(kWarmUp, numbers);
+    metrics_.add(kWarmUp, pace_, numbers);
     tally_.warmup_seconds += begin.seconds();
   }
 
@@ -138,9 +111,9 @@ class Run {
     auto batch = steps_.generator_step(iteration, factor);
     if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
     const auto student = steps_.student_step(batch, factor);
-    const auto numbers = numbers_of(batch, &student);
+    const auto numbers = metrics_.numbers_of(batch, &student);
     pace_.finetune_took(begin.seconds());
-    finish(kFineTune, numbers);
+    metrics_.add(kFineTune, pace_, numbers);
     if (checks_done() > checks) check();
   }
 
@@ -186,86 +159,19 @@ class Run {
   }
 
   void calibrate() {
-    read();
+    metrics_.read();
     const Stopwatch begin;
     observer_.on_message(LogLevel::info, "calibrating activation ranges on generated images");
     step_.calibrate(job_.bank);
     tally_.calibrated = true;
     tally_.warmup_seconds += begin.seconds();
     if (job_.time_budget > 0) pace_.reserve(after_ = job_.seconds_after());
-    phase_begin_ = Stopwatch();
-  }
-
-  // f64 [5]: the generator's loss, was it skipped, the student's loss, agreement, was it skipped.
-  at::Tensor numbers_of(const Batch& batch, const StudentStep* student) const {
-    std::vector<at::Tensor> numbers{batch.loss, batch.skipped};
-    if (student)
-      numbers.insert(numbers.end(), {student->loss, student->agreement, student->skipped});
-    for (auto& number : numbers) number = number.to(at::kDouble);
-    while (numbers.size() < 5) numbers.push_back(at::zeros_like(numbers[0]));
-    const auto all = at::stack(numbers);
-    return read_every_ == 1 ? all.to(at::kCPU) : all;
-  }
-
-  void finish(const char* phase, const at::Tensor& numbers) {
-    unread_.push_back({phase, pace_.done(), pace_.total(), pace_.share(), numbers});
-    if (std::ssize(unread_) >= read_every_) read();
-  }
-
-  void read() {
-    if (unread_.empty()) return;
-    std::vector<at::Tensor> numbers;
-    for (const auto& iteration : unread_) numbers.push_back(iteration.numbers);
-    const auto rows = at::stack(numbers).to(at::kCPU);
-    const auto values = rows.accessor<double, 2>();
-    const auto iterations = std::exchange(unread_, {});
-    for (std::int64_t i = 0; i < std::ssize(iterations); ++i)
-      tell(iterations[static_cast<std::size_t>(i)], values[i].data());
-  }
-
-  void tell(const Iteration& iteration, const double* numbers) {
-    const bool fine_tuned = iteration.phase == kFineTune;
-    const double loss_generator = numbers[0], loss_student = numbers[2];
-    const bool generator_skipped = numbers[1] != 0, student_skipped = numbers[4] != 0;
-    if (generator_skipped || student_skipped) count_skipped(iteration);
-    const bool last = iteration.share > 0.95;
-    if (last && !generator_skipped) {
-      tally_.loss_generator += loss_generator;
-      ++tally_.losses_generator;
-    }
-    if (last && fine_tuned && !student_skipped) {
-      tally_.loss_student += loss_student;
-      ++tally_.losses_student;
-    }
-    Progress progress{iteration.phase,
-                      iteration.done,
-                      iteration.total,
-                      phase_begin_.seconds(),
-                      {{"loss_generator", loss_generator}}};
-    if (fine_tuned) {
-      agreement_.add(numbers[3]);
-      progress.metrics.emplace_back("loss_student", loss_student);
-      progress.metrics.emplace_back("agreement", agreement_.value());
-    }
-    observer_.on_progress(progress);
-  }
-
-  void count_skipped(const Iteration& iteration) {
-    ++tally_.skipped;
-    const double limit = options_.max_skipped * static_cast<double>(iteration.total);
-    if (static_cast<double>(tally_.skipped) <= limit) return;
-    throw Error(
-        ErrorCode::numeric_failure,
-        std::to_string(tally_.skipped) + " of " + std::to_string(iteration.done) +
-            " steps had gradients that are not finite, more than finetune.max_skipped = " +
-            std::to_string(options_.max_skipped) +
-            " of the run; lower generate.lr, finetune.affine_lr or finetune.k_max. The last "
-            "checkpoint is kept");
+    metrics_.begin_phase();
   }
 
   void stop_if_asked() {
     if (!observer_.stop_requested()) return;
-    read();
+    metrics_.read();
     if (!job_.checkpoint.empty()) save_state();
     throw Error(ErrorCode::stopped,
                 "stopped after " + std::to_string(pace_.done()) + " of " +
@@ -276,7 +182,7 @@ class Run {
   }
 
   void save_state() {
-    read();
+    metrics_.read();
     tally_.iterations = saved_at_ = pace_.done();
     tally_.share = pace_.share();
     tally_.seconds = elapsed();
@@ -313,13 +219,11 @@ class Run {
   Observer& observer_;
   Step step_;
   GraphStep steps_;
-  const std::ptrdiff_t read_every_;  // iterations
-  std::vector<Iteration> unread_;
   BestState best_;
   Pace pace_;
   Tally tally_;
-  RunningMean agreement_;
-  Stopwatch begin_, phase_begin_;
+  DelayedMetrics metrics_;
+  Stopwatch begin_;
   double resumed_seconds_ = 0;
   double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint

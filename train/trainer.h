@@ -1,41 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: warm-up, calibration, fine-tuning. Prints nothing; reports to an Observer.
+// The training loop: warm-up, calibration, fine-tuning. Prints nothing; reports to an Observer.
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <optional>
 
 #include "core/observer.h"
-#include "train/agreement.h"
 #include "train/options.h"
+#include "train/report.h"
 
 namespace zsq::train {
-
-struct LayerReport {
-  std::string name;               // the layer's node name
-  double crossings = 0;           // mean share of codes that crossed per step, grid fixed
-  double range_update_flips = 0;  // mean share of codes changed by recomputed ranges alone
-  double k = 1;                   // mean factor
-};
-
-// What the checks of a run saw (finetune.validation_checks), each on the same held-out images.
-struct BestCheckpoint {
-  std::int64_t iteration = 0;   // after which the student was as it was kept
-  std::int64_t checked_at = 0;  // the last one that was checked
-  std::int64_t checks = 0;
-  double seconds = 0;           // of all checks
-  Agreement start, kept, last;  // before fine-tuning; in the state that the run ended with; at its
-                                // last iteration
-};
-
-struct TrainReport {
-  std::int64_t iterations = 0;  // done, warm-up included
-  std::int64_t skipped = 0;     // steps with non-finite gradients
-  double seconds = 0, warmup_seconds = 0;
-  double loss_generator = 0, loss_student = 0;  // means of the last 5 % of the run
-  std::vector<LayerReport> layers;
-  std::optional<BestCheckpoint> kept;  // empty without checks
-};
 
 class BankDraws;
 
@@ -63,7 +36,7 @@ struct TrainJob {
   // checkpoint.
   at::Tensor held_out = {};
   // Iterations after which their losses are read and reported together: reading waits for a GPU.
-  // 0: each at once on a CPU and where there is a time budget, else 16.
+  // 0: each at once on a CPU and if there is a time budget, else 16.
   std::int64_t read_every = 0;
 };
 
