@@ -12,6 +12,7 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "quant/bias_correction.h"
+#include "quant/dependent_part.h"
 #include "quant/equalize.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/gptq.h"
@@ -29,37 +30,6 @@ constexpr std::int64_t kBatch = 16;  // the inputs of all layers are kept for on
 
 // No node of a network is called so.
 std::string own_name(const std::string& name) { return "zsq sensitivity: " + name; }
-
-class StoredTensor : public models::CustomOp {
- public:
-  explicit StoredTensor(at::Tensor value) : value_(std::move(value)) {}
-  std::string kind() const override { return "stored_tensor"; }
-  at::Tensor forward(const std::vector<at::Tensor>&, const models::ParameterStore&) const override {
-    return value_;
-  }
-
- private:
-  at::Tensor value_;
-};
-
-std::vector<bool> reached_from(const Graph& graph, NodeId start) {
-  std::vector<bool> reached(graph.nodes.size());
-  reached[static_cast<std::size_t>(start)] = true;
-  for (std::size_t i = static_cast<std::size_t>(start) + 1; i < reached.size(); ++i)
-    for (NodeId input : graph.nodes[i].inputs)
-      if (reached[static_cast<std::size_t>(input)]) reached[i] = true;
-  return reached;
-}
-
-// Calls visit(node id) for what the nodes from `start` on read and do not compute themselves.
-template <class Visit>
-void for_each_border(const Graph& graph, const std::vector<bool>& reached, const Visit& visit) {
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    if (!reached[i]) continue;
-    for (NodeId input : graph.nodes[i].inputs)
-      if (!reached[static_cast<std::size_t>(input)]) visit(input);
-  }
-}
 
 // What quantization at some number of bits makes of one layer. Undefined tensors: nothing.
 struct Change {
