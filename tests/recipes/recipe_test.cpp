@@ -3,14 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "core/error.h"
-#include "recipes/aliases.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 
@@ -327,46 +325,6 @@ TEST_F(RecipeTest, StringsSurviveTheResolvedForm) {
   const std::string odd = "a b: #c \"d\" \\e";
   const Recipe r = load_recipe("deploy", {"data.eval_data=" + odd});
   EXPECT_EQ(load_recipe(write("resolved.yaml", to_yaml(r))).data.eval_data, odd);
-}
-
-TEST_F(RecipeTest, FormerNamesAreReadWithAWarning) {
-  const auto file = write("old.yaml",
-                          "extends: [instant, hessian]\n"
-                          "quantize:\n  hessian:\n    drift: 0.25\n"
-                          "reconstruct:\n  drop: 0.75\n"
-                          "generate:\n  images:\n    source: drawn\n");
-  const Recipe recipe = load_recipe(file, {"finetune.lr_scale=0.5"});
-  EXPECT_EQ(recipe.quantize.gptq.error_compensation, 0.25);
-  EXPECT_EQ(recipe.reconstruct.qdrop_probability, 0.75);
-  EXPECT_EQ(recipe.images.source, ImageSource::dead_leaves);
-  EXPECT_EQ(recipe.finetune.scale_lr, 0.5);
-  std::string warnings;
-  for (const std::string& warning : recipe.warnings) warnings += warning + "\n";
-  EXPECT_HAS(warnings, "'quantize.hessian.drift' is now called 'quantize.gptq.error_compensation'");
-  EXPECT_HAS(warnings, "old.yaml:6: 'reconstruct.drop' is now called");
-  EXPECT_HAS(warnings, "'drawn' is now called 'dead_leaves'");
-  EXPECT_HAS(warnings, "'finetune.lr_scale' is now called 'finetune.scale_lr'");
-  EXPECT_EQ(to_yaml(recipe).find("hessian"), std::string::npos);
-  EXPECT_HAS(
-      message_of([&] {
-        load_recipe(write("both.yaml", "reconstruct:\n  drop: 0.5\n  qdrop_probability: 0.5\n"));
-      }),
-      "given twice");
-}
-
-// Every former name leads to one that exists, and none is in use again.
-TEST(Recipe, FormerNamesLeadToNamesOfToday) {
-  std::set<std::string> keys;
-  for (const SettingHelp& setting : describe_settings(Recipe{})) keys.insert(setting.key);
-  const auto names = recipe_names();
-  for (const auto& [before, now] : recipes::former_keys()) {
-    EXPECT_TRUE(keys.contains(std::string(now))) << now;
-    EXPECT_FALSE(keys.contains(std::string(before))) << before;
-  }
-  for (const auto& [before, now] : recipes::former_recipes()) {
-    EXPECT_TRUE(std::count(names.begin(), names.end(), now)) << now;
-    EXPECT_FALSE(std::count(names.begin(), names.end(), before)) << before;
-  }
 }
 
 }  // namespace
