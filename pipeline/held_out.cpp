@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/seed.h"
@@ -44,7 +45,10 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
   const auto set = optimised_set(teacher, recipe.process.agreement_images, own.images);
-  return distilled_images(teacher, sha256, own, set, observer);
+  const at::Tensor images = distilled_images(teacher, sha256, own, set, observer);
+  const std::int64_t wanted = recipe.process.agreement_images;
+  return images.size(0) < wanted ? mixed_images(images, wanted, stream_seed(0, "held_out", 1))
+                                 : images;
 }
 
 at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
@@ -90,22 +94,17 @@ PooledResult pool(const std::vector<SyntheticResult>& results) {
   PooledResult all;
   for (const auto& result : results) {
     const auto n = static_cast<double>(result.images);
-    all.divergence += n * result.divergence;
+    all.divergence += std::log(result.divergence) / static_cast<double>(results.size());
     all.agreement += n * result.agreement;
     all.images += result.images;
   }
   const auto n = static_cast<double>(std::max<std::int64_t>(all.images, 1));
-  return {all.divergence / n, all.agreement / n, all.images};
+  return {results.empty() ? 0 : std::exp(all.divergence), all.agreement / n, all.images};
 }
 
 bool is_better(const std::vector<SyntheticResult>& now,
                const std::vector<SyntheticResult>& before) {
-  bool nearer = false;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    if (!(now[i].divergence <= before[i].divergence)) return false;
-    nearer = nearer || now[i].divergence < before[i].divergence;
-  }
-  return nearer;
+  return pool(now).divergence < pool(before).divergence;
 }
 
 }  // namespace zsq::pipeline

@@ -18,10 +18,10 @@ struct HeldOutImages {
   at::Tensor logits;  // f32 [N, classes], the teacher's
 };
 
-// process.agreement_images of each kind; empty if that is 0. Optimised images are fewer where
-// the network is large: they are made with a fixed number of multiply-accumulates, so that the
-// same network has the same images everywhere, and kept in the cache folder. `from_bank`: what a
-// bank holds out; undefined: none.
+// process.agreement_images of each kind; empty if that is 0. For a large network fewer images are
+// optimised and then combined (CutMix): they are made with a fixed number of multiply-accumulates,
+// so that the same network has the same images everywhere, and kept in the cache folder.
+// `from_bank`: what a bank holds out; undefined: none.
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,
                                            Observer& observer);
@@ -32,14 +32,16 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
                                         const models::Graph& graph,
                                         const models::ParameterStore& parameters);
 
-// All kinds as one, each image counted once; {} if there is none.
+// The measure that stages, runs and verdicts are judged by. divergence: geometric mean of the KL
+// over the kinds, so that a change counts by its ratio and neither kind outweighs the other.
+// agreement: over all images. {} if there is none.
 struct PooledResult {
   double divergence = 0, agreement = 0;
   std::int64_t images = 0;
 };
 PooledResult pool(const std::vector<SyntheticResult>& results);
 
-// Whether `now` is nearer to the teacher: of no kind farther, and of one nearer.
+// Whether the divergence of `now` is smaller.
 bool is_better(const std::vector<SyntheticResult>& now, const std::vector<SyntheticResult>& before);
 
 }  // namespace zsq::pipeline

@@ -7,8 +7,9 @@
 
 namespace zsq::pipeline {
 
-// What held-out synthetic images let expect of a student's accuracy, in one sentence; empty without
-// any. The relation and its spread are measured in docs/results.md.
+// What the divergence on held-out synthetic images (pool() in pipeline/held_out.h) says about a
+// student's accuracy, in one sentence; empty without images. The relation and its spread are
+// measured in docs/results.md.
 std::string verdict_on(const std::vector<SyntheticResult>& synthetic);
 
 }  // namespace zsq::pipeline
