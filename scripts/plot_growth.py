@@ -11,7 +11,11 @@ import sys
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 250, 62, 14, 34, 44
 INK, DATA, GUIDE = "#333", "#1f5fa8", "#aaa"
-AXES = {"batch": "images per step", "image": "pixels along a side", "width": "channels of the first stage",
+# In pages of the dark colour scheme: paper, ink and data in other colours.
+DARK = ("<style>@media (prefers-color-scheme: dark) {{ [fill='white'] {{ fill: #0d1117 }} [fill='{0}'] {{ fill: #c9d1d9 }} "
+        "[stroke='{0}'] {{ stroke: #c9d1d9 }} [fill='{1}'] {{ fill: #58a6ff }} [stroke='{1}'] {{ stroke: #58a6ff }} "
+        "[stroke='{2}'] {{ stroke: #6e7681 }} }}</style>").format(INK, DATA, GUIDE)
+AXES = {"batch": "images per step", "image": "pixels per side", "width": "channels of the first stage",
         "depth": "layers"}
 
 
@@ -84,7 +88,7 @@ def svg(reports):
             parts += [f'<g transform="translate({column * WIDTH} {row * HEIGHT})">', *diagram.draw(), "</g>"]
     width, height = 2 * WIDTH, len(reports) * HEIGHT
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-                      f'height="{height}" font-family="sans-serif">',
+                      f'height="{height}" font-family="sans-serif">', DARK,
                       f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>", ""])
 
 

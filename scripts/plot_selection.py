@@ -13,7 +13,11 @@ import sys
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 330, 58, 16, 54, 46
 INK, GRID = "#333", "#ddd"
-COLOURS = ["#1f5fa8", "#c2571a", "#3c8d40", "#8a4fa3", "#b8860b", "#d6336c", "#0c8599", "#666666"]
+COLOURS = ["#1f5fa8", "#c2571a", "#3c8d40", "#8a4fa3", "#b8860b", "#d6336c", "#0c8599", "#868e96"]
+# In pages of the dark colour scheme: paper, ink and grid in other colours.
+DARK = ("<style>@media (prefers-color-scheme: dark) {{ [fill='white'] {{ fill: #0d1117 }} [fill='{0}'] {{ fill: #c9d1d9 }} "
+        "[stroke='{1}'] {{ stroke: #30363d }} circle {{ fill-opacity: 1 }} [fill='#1f5fa8'] {{ fill: #58a6ff }} "
+        "[fill='#8a4fa3'] {{ fill: #bc8cff }} }}</style>").format(INK, GRID)
 
 
 def ranks(values):
@@ -127,7 +131,7 @@ def svg(points):
               f"{kendall(wrong, losses):.3f}")
     width = len(networks) * WIDTH
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" '
-                      f'height="{HEIGHT}" font-family="sans-serif">',
+                      f'height="{HEIGHT}" font-family="sans-serif">', DARK,
                       f'<rect width="{width}" height="{HEIGHT}" fill="white"/>', *parts, "</svg>", ""])
 
 
