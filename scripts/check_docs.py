@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the documents: links, anchors and paths lead somewhere, and what they name exists.
+
+check_docs.py [--root FOLDER] [--zsq PROGRAM]: prints each offence as file:line: message and exits 1 if
+there is one. Without PROGRAM only links, anchors and paths of README.md, CONTRIBUTING.md and docs/*.md are
+checked; with it also every recipe, recipe key and flag of `zsq` that they show.
+"""
+import argparse
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+EXTERNAL = re.compile(r"(https?|mailto):")
+FENCE = re.compile(r"^\s*```(\w*)")
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+CODE = re.compile(r"`([^`]+)`")
+COMMAND = re.compile(r"(?:^|[\s(])(?:build/bin/)?zsq\s+(.*)")
+FLAG = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
+SET = re.compile(r"--set[ =]([a-z][a-z0-9_.]*=[^\s`\"']+)")
+KEY = re.compile(r"(?<![\w./-])((?:model|data|generate|quantize|mixed|reconstruct|finetune|export|process)"
+                 r"(?:\.[a-z_]+)+)(?![\w/]|\.[\w])")
+FILE_SUFFIXES = {"onnx", "safetensors", "h", "cpp", "py", "pth", "md", "yaml", "json", "html", "npz"}
+RECIPE = re.compile(r"--recipe[ =]([a-z][\w/+]*)(?![\w.])")
+FULL_RECIPE = re.compile(r"(?<![\w/.])((?:paper|ablation)/[a-z0-9_]+)(?![\w.*/])")
+ABLATION_ROW = re.compile(r"(?<![\w/])(\d\d_[a-z_]+)(?![\w.*])")
+SOURCE_FILE = re.compile(r"(?:\w[\w.-]*/)+[\w.-]+\.(?:h|cpp|cu|py|sh|yaml|cmake|svg|json)")
+YAML_LINE = re.compile(r"^(\s*)([a-z_]+):\s*(\S?)")
+YAML_EXTRA = {"extends", "about", "expects"}
+
+
+class Document:
+    """Lines of a Markdown file, each with the language of the fence that it is in ('' for prose)."""
+
+    def __init__(self, path):
+        self.path, self.lines = path, []
+        fence = None
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if match := FENCE.match(line):
+                fence = None if fence is not None else (match[1] or "text")
+                continue
+            self.lines.append((number, line, fence or ""))
+
+    def prose(self):
+        return ((number, line) for number, line, fence in self.lines if not fence)
+
+    def fenced(self, *languages):
+        return ((number, line) for number, line, fence in self.lines if fence in languages)
+
+    def anchors(self):
+        """As GitHub makes them: lower case, punctuation gone, spaces as dashes, repeats numbered."""
+        seen, result = {}, set()
+        for _, line in self.prose():
+            for name in re.findall(r'<a (?:name|id)="([^"]+)"', line):
+                result.add(name)
+            if match := HEADING.match(line):
+                text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", match[1]).replace("`", "")
+                slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+                count = seen.get(slug, 0)
+                seen[slug] = count + 1
+                result.add(f"{slug}-{count}" if count else slug)
+        return result
+
+    def commands(self):
+        """(line number, arguments) of each `zsq ...`, in fences (joined over backslashes) and in prose."""
+        held, start = "", 0
+        for number, line in self.fenced("sh", "bash", "console"):
+            start = start if held else number
+            held += line.split(" #")[0].rstrip()
+            if held.endswith("\\"):
+                held = held[:-1]
+                continue
+            if match := COMMAND.search(held):
+                yield start, match[1]
+            held = ""
+        for number, line in self.prose():
+            for code in CODE.findall(line):
+                if match := COMMAND.match(code):
+                    yield number, match[1]
+
+    def shown(self):
+        """(line number, text) of all that is code: shell fences and inline code."""
+        yield from self.fenced("sh", "bash", "console")
+        for number, line in self.prose():
+            yield from ((number, code) for code in CODE.findall(line))
+
+    def yaml_keys(self):
+        path = []
+        for number, line in self.fenced("yaml"):
+            if match := YAML_LINE.match(line):
+                indent = len(match[1])
+                path = [(at, key) for at, key in path if at < indent] + [(indent, match[2])]
+                if match[3] and path[0][1] not in YAML_EXTRA:
+                    yield number, ".".join(key for _, key in path)
+
+
+class Program:
+    """What `zsq` itself says that exists."""
+
+    def __init__(self, path):
+        self.path = path
+        self.keys = set(re.findall(r"^([a-z][\w.]*):", self.run("recipes", "--settings"), re.M))
+        self.sections = {key[:at] for key in self.keys for at in range(len(key)) if key[at] == "."}
+        self.recipes = {line.split()[0] for line in self.run("recipes").splitlines() if line.strip()}
+        self.verbs = set(re.findall(r"^  ([a-z]+) ", self.run("--help"), re.M))
+
+    def run(self, *arguments):
+        done = subprocess.run([self.path, *arguments], capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    @functools.cache
+    def flags(self, verb):
+        """With underscores; `zsq` takes dashes as well."""
+        return {flag.replace("-", "_") for flag in FLAG.findall(self.run(verb, "--help"))} | {"help"}
+
+    def rejects(self, recipe, settings):
+        """What is said of `--set` arguments that the recipe does not take; empty: it takes them."""
+        arguments = [part for setting in settings for part in ("--set", setting)]
+        done = subprocess.run([self.path, "recipes", recipe, *arguments], capture_output=True, text=True)
+        return done.stderr.strip() if done.returncode else ""
+
+
+def check_links(root, documents):
+    by_path = {document.path.resolve(): document for document in documents}
+    for document in documents:
+        for number, line in document.prose():
+            for target in (a or b for a, b in LINK.findall(CODE.sub("", line))):
+                if EXTERNAL.match(target):
+                    continue
+                name, _, anchor = target.partition("#")
+                path = (document.path.parent / name).resolve() if name else document.path.resolve()
+                if not path.exists():
+                    yield document, number, f"links to {target}, which does not exist"
+                elif root not in path.parents and path != root:
+                    yield document, number, f"links to {target}, outside of the repository"
+                elif anchor and (path not in by_path or anchor not in by_path[path].anchors()):
+                    yield document, number, f"links to {target}, but there is no such heading"
+
+
+def check_source_files(root, document):
+    """Inline code that is a path of the repository; my_* stands for what a reader adds."""
+    for number, line in document.prose():
+        for code in CODE.findall(line):
+            ours = SOURCE_FILE.fullmatch(code) and (root / code.split("/")[0]).is_dir() and "/my_" not in code
+            if ours and not (root / code).exists():
+                yield document, number, f"there is no file {code}"
+
+
+def check_keys(program, document):
+    found = [(number, key) for number, text in document.shown() for key in KEY.findall(text)]
+    for number, key in found + list(document.yaml_keys()):
+        if key.rsplit(".", 1)[1] in FILE_SUFFIXES and key not in program.keys:
+            continue
+        if key not in program.keys and key not in program.sections:
+            yield document, number, f"there is no setting {key}"
+
+
+def check_settings(program, document):
+    """The settings of a command together, values too, on the recipe that it names."""
+    for number, command in document.commands():
+        settings, recipe = SET.findall(command), RECIPE.search(command)
+        recipe = recipe[1] if recipe else "deploy"
+        if settings and all(name in program.recipes for name in recipe.split("+")):
+            if said := program.rejects(recipe, settings):
+                yield document, number, said.splitlines()[0]
+
+
+def check_recipes(program, document):
+    for number, text in document.shown():
+        names = [name for joined in RECIPE.findall(text) for name in joined.split("+")]
+        names += FULL_RECIPE.findall(text)
+        names += [f"ablation/{row}" for row in ABLATION_ROW.findall(text)]
+        for name in names:
+            if name not in program.recipes:
+                yield document, number, f"there is no recipe {name}"
+
+
+def check_flags(program, document, scripts):
+    """Of a whole command: flags of its verb. Of a flag alone: of any verb, or of a script."""
+    anywhere = set().union(*(program.flags(verb) for verb in program.verbs)) | {"version"}
+    for number, command in document.commands():
+        verb = command.split()[0]
+        if verb.startswith("-") or verb.isupper():
+            continue
+        if verb not in program.verbs:
+            yield document, number, f"there is no verb zsq {verb}"
+            continue
+        for flag in FLAG.findall(command):
+            if flag.replace("-", "_") not in program.flags(verb):
+                yield document, number, f"zsq {verb} has no flag --{flag}"
+    for number, line in document.prose():
+        for code in CODE.findall(line):
+            if code.startswith("--"):
+                for flag in FLAG.findall(code):
+                    if flag.replace("-", "_") not in anywhere and f"--{flag}" not in scripts:
+                        yield document, number, f"nothing has a flag --{flag}"
+
+
+def offences(root, zsq):
+    paths = [root / "README.md", root / "CONTRIBUTING.md", *sorted(root.glob("docs/*.md"))]
+    documents = [Document(path) for path in paths if path.exists()]
+    yield from check_links(root, documents)
+    for document in documents:
+        yield from check_source_files(root, document)
+    if zsq is None:
+        return
+    program = Program(zsq)
+    scripts = "".join(path.read_text(encoding="utf-8") for folder in ("scripts", "cmake", ".")
+                      for path in (root / folder).glob("*") if path.suffix in {".py", ".sh", ".cmake", ".txt"})
+    for document in documents:
+        yield from check_keys(program, document)
+        yield from check_settings(program, document)
+        yield from check_recipes(program, document)
+        yield from check_flags(program, document, scripts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    parser.add_argument("--zsq", help="the program, to check what it offers")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
+    found = list(offences(root, arguments.zsq))
+    for document, number, message in found:
+        print(f"{document.path.resolve().relative_to(root)}:{number}: {message}")
+    if not found:
+        print("the documents keep their promises")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

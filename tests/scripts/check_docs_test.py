@@ -1,0 +1,101 @@
+"""scripts/check_docs.py speaks up on a document that breaks a promise, and only on that."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "check_docs.py"
+
+# Stands for `zsq`: two verbs, two settings, three recipes.
+PROGRAM = f"""#!{sys.executable}
+import sys
+said = " ".join(sys.argv[1:])
+if said == "--help":
+    print("usage: zsq VERB ...\\n\\n  quantize  the main job\\n  recipes   the settings\\n\\n  --version  of all")
+elif said == "quantize --help":
+    print("--recipe NAME  --set KEY=VALUE  --eval_data PATH  -o FOLDER")
+elif said == "recipes --help":
+    print("--settings  --set KEY=VALUE")
+elif said == "recipes --settings":
+    print("finetune.iterations: 20\\n    steps\\nquantize.weights.num_bits: 4\\n    bits (2..8)")
+elif said == "recipes":
+    print("deploy     a\\ninstant    b\\nablation/01_min_max  c")
+elif "num_bits=9" in said:
+    sys.exit("zsq: 9 is above 8")
+"""
+
+
+class CheckDocs(unittest.TestCase):
+    def check(self, readme, docs=None, with_program=True):
+        """Exit status and output of the script on a tree with this README and these files in docs/."""
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "README.md").write_text(readme)
+            (root / "docs").mkdir()
+            for file, text in (docs or {}).items():
+                (root / "docs" / file).write_text(text)
+            (root / "scripts").mkdir()
+            (root / "scripts" / "bench.py").write_text("add_argument('--static')")
+            program = root / "zsq"
+            program.write_text(PROGRAM)
+            program.chmod(0o755)
+            arguments = ["--zsq", str(program)] if with_program else []
+            done = subprocess.run([sys.executable, SCRIPT, "--root", name, *arguments], capture_output=True, text=True)
+            self.assertEqual(done.stderr, "")
+            return done.returncode, done.stdout
+
+    def accepts(self, readme, docs=None):
+        self.assertEqual(self.check(readme, docs), (0, "the documents keep their promises\n"))
+
+    def names(self, readme, message, docs=None):
+        status, output = self.check(readme, docs)
+        self.assertEqual(status, 1, readme)
+        self.assertEqual(output.splitlines(), [message])
+
+    def test_accepts_what_exists(self):
+        self.accepts("# Top\n[a](docs/a.md#two-words-of-it) [b](#top) [c](https://x.org/none) [d](docs)\n"
+                     "`finetune.iterations`, `quantize.weights`, `model.onnx`, `pipeline/quantize.h`, `--static`\n"
+                     "```sh\nzsq quantize m.onnx --recipe instant --set finetune.iterations=5 \\\n"
+                     "    --eval-data x -o out   # not a --flag\n```\n"
+                     "```yaml\nextends: deploy\nquantize:\n  weights:\n    num_bits: 3\nfinetune:\n  iterations: 4\n```\n",
+                     {"a.md": "## Two words, of `it`\n"})
+
+    def test_names_links_that_lead_nowhere(self):
+        self.names("\n[a](docs/b.md)", "README.md:2: links to docs/b.md, which does not exist")
+        self.names("[a](#none)", "README.md:1: links to #none, but there is no such heading")
+        self.names("[a](docs/a.md#b)", "README.md:1: links to docs/a.md#b, but there is no such heading",
+                   {"a.md": "# A\n```\n# b\n```\n"})
+        self.names('<img src="docs/x.svg">', "README.md:1: links to docs/x.svg, which does not exist")
+        self.names("", "docs/a.md:1: links to ../.., outside of the repository", {"a.md": "[a](../..)\n"})
+
+    def test_names_paths_that_do_not_exist(self):
+        self.accepts("`scripts/bench.py` `elsewhere/bench.py` `val/n01.json`\n")
+        self.names("`docs/none.svg`", "README.md:1: there is no file docs/none.svg")
+
+    def test_a_repeated_heading_has_a_numbered_anchor(self):
+        self.accepts("# A\n# A\n[first](#a) [second](#a-1)\n")
+
+    def test_names_settings_that_do_not_exist(self):
+        self.names("`finetune.steps`", "README.md:1: there is no setting finetune.steps")
+        self.names("```sh\nzsq quantize m.onnx --set quantize.weights.num_bits=9\n```\n",
+                   "README.md:2: zsq: 9 is above 8")
+        self.names("```yaml\nquantize:\n  bits: 3\n```\n", "README.md:3: there is no setting quantize.bits")
+
+    def test_names_recipes_that_do_not_exist(self):
+        self.names("`--recipe instant+none`", "README.md:1: there is no recipe none")
+        self.names("`02_mse`", "README.md:1: there is no recipe ablation/02_mse")
+        self.names("`paper/x`", "README.md:1: there is no recipe paper/x")
+
+    def test_names_flags_and_verbs_that_do_not_exist(self):
+        self.names("`zsq recipes --eval_data`", "README.md:1: zsq recipes has no flag --eval_data")
+        self.names("`zsq qantize m.onnx`", "README.md:1: there is no verb zsq qantize")
+        self.names("`--fast`", "README.md:1: nothing has a flag --fast")
+
+    def test_without_the_program_links_are_checked_alone(self):
+        status, output = self.check("`finetune.steps` [a](b.md)", with_program=False)
+        self.assertEqual((status, output), (1, "README.md:1: links to b.md, which does not exist\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
