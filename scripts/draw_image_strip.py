@@ -4,7 +4,7 @@
 
   .deps/python/bin/python scripts/draw_image_strip.py docs/synthetic_images.webp [FOLDER]
 
-Runs `zsq generate` twice on EfficientNet-Lite0 (the weights in .deps), into FOLDER/optimised (about ten
+Runs `zsq generate` twice on EfficientNet-Lite0 (the weights in .deps), into FOLDER/optimised (a few
 minutes on two cores) and FOLDER/dead_leaves (seconds), unless they are there, and lays the first images
 of each side by side. FOLDER is out/image_strip if none is given. Gaps are transparent.
 """
