@@ -62,3 +62,7 @@ install(
   EXPORT zsqTargets
   NAMESPACE zsq::
   DESTINATION ${package_folder})
+install(
+  FILES scripts/completion.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME zsq)

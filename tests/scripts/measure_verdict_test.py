@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""scripts/measure_verdict.py: the bands of stored runs, and what a run of zsq becomes."""
+import importlib.util
+import json
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/measure_verdict.py"
+# Stands in for zsq: W8A8 loses nothing, any other scheme four points.
+FAKE = """#!/usr/bin/env python3
+import json, pathlib, sys
+given = sys.argv
+out = pathlib.Path(given[given.index("-o") + 1])
+out.mkdir(parents=True)
+lost = 0 if "W8A8" in given else 4
+(out / "report.json").write_text(json.dumps({
+    "synthetic": [{"kind": "dead_leaves", "divergence": 0.01 + lost}, {"kind": "optimised", "divergence": 0.04 + lost}],
+    "agreement": 1 - lost / 10, "teacher": {"top1": 90.0}, "student": {"top1": 90.0 - lost}}))
+"""
+
+
+class MeasureVerdict(unittest.TestCase):
+    def test_points_are_measured_once_and_their_bands_printed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            zsq, points = pathlib.Path(folder, "zsq"), pathlib.Path(folder, "points.json")
+            zsq.write_text(FAKE)
+            zsq.chmod(zsq.stat().st_mode | stat.S_IXUSR)
+            command = [sys.executable, SCRIPT, points, "--zsq", zsq, "--network", "net", "m.onnx", "preset", "data",
+                       "--schemes", "W8A8", "W4A4"]
+            first = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            stored = json.loads(points.read_text())
+            self.assertEqual([p["name"] for p in stored], ["instant_w8a8_s0", "instant_w4a4_s0"])
+            self.assertAlmostEqual(stored[0]["divergence"], 0.02)  # sqrt(0.01 * 0.04)
+            self.assertEqual([p["loss"] for p in stored], [0, 4])
+            self.assertIn("     0.06     1     0.0      0.0", first)
+            self.assertIn("      inf     1     4.0      4.0", first)
+            zsq.unlink()  # nothing is left to measure
+            again = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            self.assertTrue(first.endswith(again))
+
+
+if __name__ == "__main__":
+    unittest.main()
