@@ -77,7 +77,7 @@ std::array<Work, train::kParts> work_of_parts(const models::Model& teacher,
 StepReport describe(const models::Model& teacher, const StepSettings& settings) {
   StepReport report;
   report.model = teacher.source_path.empty() ? teacher.architecture : teacher.source_path;
-  report.scheme = "W" + std::to_string(settings.quantize.weights.num_bits) + "A" +
+  report.scheme = std::string("W") + std::to_string(settings.quantize.weights.num_bits) + "A" +
                   std::to_string(settings.quantize.activations.num_bits);
   report.batch = settings.finetune.batch_size;
   report.image_size = teacher.graph.input_shape[1];

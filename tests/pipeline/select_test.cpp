@@ -81,8 +81,9 @@ TEST_F(Select, IsTheDivergenceOfTheExportedFile) {
   }());
   const at::Tensor images = models::to_tensor(*formats::find(file.tensors, "images"));
   const auto answer = [&](const fs::path& path) {
-    const models::Model model =
-        models::load(path, {.make_quantize_chain = quant::quantize_chain_factory()});
+    models::LoadOptions exported;
+    exported.make_quantize_chain = quant::quantize_chain_factory();
+    const models::Model model = models::load(path, exported);
     return at::log_softmax(models::execute(model.graph, model.parameters, images).to(at::kDouble),
                            1);
   };

@@ -18,7 +18,10 @@ using models::NodeId;
 Student student_of(const models::Model& model, Symmetry symmetric = Symmetry::no,
                    bool per_channel = true, bool every_step = false, std::int64_t bits = 4) {
   QuantOptions options;
-  options.weights = {bits, per_channel, symmetric, WeightRange::mse, every_step};
+  options.weights.num_bits = bits;
+  options.weights.per_channel = per_channel;
+  options.weights.symmetric = symmetric;
+  options.weights.range_every_step = every_step;
   return insert_quantizers(model, options);
 }
 

@@ -227,8 +227,9 @@ TEST(Gptq, LeavesBiasesWhereTheyAreNotToBeCorrected) {
   Rounding r(test::residual_network(), BiasCorrection::none);
   r.run();
   for (const auto& name : r.teacher.parameters.names())
-    if (!name.ends_with("weight"))
+    if (!name.ends_with("weight")) {
       EXPECT_TRUE(r.student.parameters.at(name).equal(r.teacher.parameters.at(name))) << name;
+    }
 }
 
 // The blocks: two convolutions, a residual block, a convolution and the classifier. "b" and "c",
@@ -259,7 +260,9 @@ TEST(Gptq, LayersThatShareAWeightShareWhatIsDecided) {
     const auto w =
         site.op->forward({r.student.parameters.at(site.parameter)}, r.student.parameters);
     const auto [found, first] = quantized.emplace(site.parameter, w);
-    if (!first) EXPECT_TRUE(w.equal(found->second)) << site.parameter;
+    if (!first) {
+      EXPECT_TRUE(w.equal(found->second)) << site.parameter;
+    }
   }
   EXPECT_EQ(quantized.size(), 4U);
 }

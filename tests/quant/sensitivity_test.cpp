@@ -121,7 +121,8 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const auto id = teacher.graph.id_of(student.graph[sites[i].layer].name);
     const auto& node = teacher.graph[id];
-    models::Taps taps{.nodes = {node.inputs[0]}};
+    models::Taps taps;
+    taps.nodes = {node.inputs[0]};
     models::execute(teacher.graph, teacher.parameters, others, &taps);
     const auto& weight = teacher.parameters.at(sites[i].parameter);
     InputMomentsSum sum(node, weight, /*positions: all*/ 1000, /*seed=*/7);

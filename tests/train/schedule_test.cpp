@@ -62,7 +62,7 @@ TEST(Pace, SolvesForTheLengthThatFillsTheBudget) {
 // follows the run `after`, all times slowness(now).
 struct Simulation {
   std::function<double(double)> slowness = [](double) { return 1; };
-  TrainOptions options;
+  TrainOptions options = {};
   double budget = 600, after = 30, now = 0;
   std::int64_t warm = 0, total = 0;
   double largest_step = 0;  // of the share
