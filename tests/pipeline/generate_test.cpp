@@ -103,7 +103,7 @@ TEST_F(Generate, DrawsImagesThatTheNetworkNames) {
   const GenerateReport report = generate(model(), drawn, out("a"));
   EXPECT_EQ(report.steps, 0);
   const auto bank = formats::read_safetensors(report.files[0]);
-  EXPECT_EQ(bank.metadata.at("generate.images.source"), "drawn");
+  EXPECT_EQ(bank.metadata.at("generate.images.source"), "dead_leaves");
   const models::Model teacher = models::load(model());
   const at::Tensor images = models::to_tensor(*formats::find(bank.tensors, "images"));
   const at::Tensor labels = models::to_tensor(*formats::find(bank.tensors, "labels"));
