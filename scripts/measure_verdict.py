@@ -6,7 +6,7 @@ measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] 
     point to POINTS.json: {network, name, divergence, kinds, agreement, loss}. `divergence` is the geometric
     mean of the KL on the kinds of synthetic images, `loss` is in points of top-1. Points that are there stay.
 measure_verdict.py POINTS.json
-    prints, for each band of KL, the number of points, and the median and the largest loss.
+    prints, for each network and band of KL, the number of points, and the median and the largest loss.
 
 plot_selection.py draws POINTS.json.
 """
@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import tempfile
 
-BOUNDS = [0.06, 0.12, 0.25, 0.5, 1, 2, math.inf]
+BOUNDS = [0.06, 0.12, 0.25, 0.5, 1, math.inf]
 SCHEMES = [f"W{w}A{a}" for w in (8, 6, 5, 4, 3) for a in (8, 6, 5, 4, 3)]
 
 
@@ -33,13 +33,14 @@ def measure(zsq, model, preset, data, scheme, recipe, seed):
 
 
 def print_bands(points):
-    print(f"{'KL below':>9} {'runs':>5} {'median':>7} {'largest':>8}   points of top-1 lost")
-    below = 0
-    for bound in BOUNDS:
-        losses = [p["loss"] for p in points if below <= p["divergence"] < bound]
-        below = bound
-        if losses:
-            print(f"{bound:9.2f} {len(losses):5} {statistics.median(losses):7.1f} {max(losses):8.1f}")
+    for network in dict.fromkeys(p["network"] for p in points):
+        print(f"{network}\n{'KL below':>9} {'runs':>5} {'median':>7} {'largest':>8}   points of top-1 lost")
+        below = 0
+        for bound in BOUNDS:
+            losses = [p["loss"] for p in points if p["network"] == network and below <= p["divergence"] < bound]
+            below = bound
+            if losses:
+                print(f"{bound:9.2f} {len(losses):5} {statistics.median(losses):7.1f} {max(losses):8.1f}")
 
 
 def main():
