@@ -3,8 +3,8 @@
 """Checks the documents: links, anchors and paths lead somewhere, and what they name exists.
 
 check_docs.py [--root FOLDER] [--zsq PROGRAM]: prints each offence as file:line: message and exits 1 if
-there is one. Without PROGRAM only links, anchors and paths of README.md, CONTRIBUTING.md and docs/*.md are
-checked; with it also every recipe, recipe key and flag of `zsq` that they show.
+there is one. Without PROGRAM only links, anchors and paths of *.md and docs/*.md are checked; with it also
+every recipe, recipe key and flag of `zsq` that they show. CHANGELOG.md may name what was.
 """
 import argparse
 import functools
@@ -200,9 +200,9 @@ def check_flags(program, document, scripts):
 
 
 def offences(root, zsq):
-    paths = [root / "README.md", root / "CONTRIBUTING.md", *sorted(root.glob("docs/*.md"))]
-    documents = [Document(path) for path in paths if path.exists()]
+    documents = [Document(path) for path in [*sorted(root.glob("*.md")), *sorted(root.glob("docs/*.md"))]]
     yield from check_links(root, documents)
+    documents = [document for document in documents if document.path.name != "CHANGELOG.md"]
     for document in documents:
         yield from check_source_files(root, document)
     if zsq is None:

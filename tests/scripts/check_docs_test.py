@@ -73,6 +73,10 @@ class CheckDocs(unittest.TestCase):
         self.accepts("`scripts/bench.py` `elsewhere/bench.py` `val/n01.json`\n")
         self.names("`docs/none.svg`", "README.md:1: there is no file docs/none.svg")
 
+    def test_a_change_log_may_name_what_was(self):
+        self.accepts("", {"../CHANGELOG.md": "`finetune.steps` `--recipe none`\n"})
+        self.names("", "CHANGELOG.md:1: links to none.md, which does not exist", {"../CHANGELOG.md": "[a](none.md)\n"})
+
     def test_a_repeated_heading_has_a_numbered_anchor(self):
         self.accepts("# A\n# A\n[first](#a) [second](#a-1)\n")
 
