@@ -36,9 +36,10 @@ std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
 
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
 // options.calibration_images are seen. bn_statistics uses no image: least_error_range() of the
-// distributions of quant/moments.h, with the fourth power of the error. Quantizers upstream are
-// active while later ones are observed only for the weights; activations are observed unquantized.
-// Networks' input: options.image_lo/hi where known.
+// distributions of quant/moments.h, with the fourth power of the error, at 8 bits the fifth, for
+// the network's input the second. Quantizers upstream are active while later ones are observed only
+// for the weights; activations are observed unquantized. Networks' input: options.image_lo/hi where
+// known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 // The same on these images, all of them or, where those are fewer, options.calibration_images.
 void calibrate(Student& student, const at::Tensor& images, std::int64_t batch_size);

@@ -86,16 +86,16 @@ TEST(Calibrate, EverySiteGetsAGridAndTheSecondTimeTheSame) {
   }
 }
 
-// Mean fourth power of a grid's error over channels N(mean, deviation^2) that are clipped: a sum in
+// Mean power of a grid's error over channels N(mean, deviation^2) that are clipped: a sum in
 // double.
-double error_of(double scale, double zero_point, int qmax,
+double error_of(double scale, double zero_point, int qmax, double power,
                 const std::vector<std::pair<double, double>>& channels, double lo, double hi) {
   double error = 0;
   for (const auto& [mean, deviation] : channels)
     for (double z = -6; z <= 6; z += 1e-2) {
       const double x = std::clamp(mean + deviation * z, lo, hi);
       const double q = std::clamp<double>(std::nearbyint(x / scale) + zero_point, 0, qmax);
-      error += std::exp(-z * z / 2) * std::pow((q - zero_point) * scale - x, 4);
+      error += std::exp(-z * z / 2) * std::pow(std::abs((q - zero_point) * scale - x), power);
     }
   return error;
 }
@@ -121,22 +121,28 @@ TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
   EXPECT_FLOAT_EQ(scale_of(student, "input.quantizer"), 5.1f / 255);
   EXPECT_EQ(zero_point_of(student, "input.quantizer"), 100);
 
-  const auto expect_best = [&](const std::string& quantizer, int qmax, double lo, double hi,
-                               const std::vector<std::pair<double, double>>& channels, double end) {
+  const auto expect_best = [&](const std::string& quantizer, int qmax, double power, double lo,
+                               double hi, const std::vector<std::pair<double, double>>& channels,
+                               double end) {
     double best = 1e9;
     for (double top = 0.5; top < 7; top += 0.05)
       for (double bottom = 0; bottom >= end; bottom -= 0.05) {
         const double scale = (top - bottom) / qmax;
-        best = std::min(best,
-                        error_of(scale, std::nearbyint(-bottom / scale), qmax, channels, lo, hi));
+        best = std::min(
+            best, error_of(scale, std::nearbyint(-bottom / scale), qmax, power, channels, lo, hi));
       }
-    EXPECT_LT(error_of(scale_of(student, quantizer), zero_point_of(student, quantizer), qmax,
+    EXPECT_LT(error_of(scale_of(student, quantizer), zero_point_of(student, quantizer), qmax, power,
                        channels, lo, hi),
               1.1 * best)
         << quantizer;
   };
-  expect_best("relu6.quantizer", 15, 0, 6, {{-1, 2}}, 0);
-  expect_best("a.bn.quantizer", 255, -100, 100, {{-1, 0.5}, {3, 0.25}}, -5);
+  expect_best("relu6.quantizer", 15, 4, 0, 6, {{-1, 2}}, 0);
+  expect_best("a.bn.quantizer", 255, 5, -100, 100, {{-1, 0.5}, {3, 0.25}}, -5);
+
+  options.image_lo = options.image_hi = 0;  // not known
+  student = insert_quantizers(model, options);
+  calibrate(student, batches.next());
+  expect_best("input.quantizer", 255, 2, -100, 100, {{0, 1}}, -6);
 }
 
 TEST(Calibrate, SaysWhenImagesRunOut) {
