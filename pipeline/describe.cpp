@@ -16,7 +16,7 @@ std::string weights_in_words(const QuantOptions& q) {
   words += low ? " symmetric " : high ? " asymmetric (8 bits: symmetric) " : " asymmetric ";
   words +=
       std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
-  if (q.equalize) words += ", equalized";
+  if (q.equalize != Equalization::none) words += ", equalized";
   if (w.rounding == WeightRounding::squant) words += ", SQuant rounding";
   if (w.rounding == WeightRounding::gptq) words += ", GPTQ-style rounding";
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";

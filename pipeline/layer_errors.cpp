@@ -40,7 +40,7 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
                                                const quant::Student& student,
                                                const at::Tensor& images) {
   const at::NoGradGuard no_grad;
-  const models::Model network = student.options.equalize ? quant::equalize(teacher) : teacher;
+  const models::Model network = quant::equalize(teacher, student.options);
   const auto sites = quant::weight_sites(student);
   std::vector<std::vector<const quant::ActivationQuantizer*>> quantizers;
   models::Taps taps;

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-layer equalisation (arXiv 1906.04721, section 4.1) for BatchNorm - ReLU - convolution: the
-// channels of the tensor between get more equal ranges, so that one scale serves them all. With
-// r = beta + 4 |gamma| the reach of a channel and w the largest weight that reads it,
-//   f = 2^round(log2 sqrt(w / r)),   gamma f, beta f, weight / f
-// brings both to about sqrt(r w). Powers of two change no mantissa: the network gives the same
-// floats. A depthwise convolution has a scale per channel, so w = 1 there.
-//
-// Only where f passes through the nodes between: Clip from 0 without an upper end or LeakyRelu,
-// then pools and zero padding, each with one reader. The bound of a ReLU6 would have to be another
-// for each channel, so such a channel stays as it is.
+// Cross-layer equalisation (arXiv 1906.04721, section 4.1): the channels of a tensor get more equal
+// ranges, so that one scale serves them all. A factor f per channel goes into gamma and beta of the
+// BatchNorm that makes the tensor and is taken out of the weights that read it. With r = |mean| +
+// 4 deviations the reach of a channel (of a ReLU's output beta + 4 |gamma|) and w the largest
+// weight that reads it:
+//   ReLU, LeakyReLU -> convolution  f = 2^round(log2 sqrt(w / r)): a power of two changes no
+//                                   mantissa, the network gives the same floats
+//   ... -> depthwise convolution    f = 2^round(log2(1 / r)): its weights have a scale per channel,
+//                                   so that they lose nothing
+//   ReLU6 -> depthwise convolution  f = max(1, 6 / (beta + 8 |gamma|)): the bound stays, and no
+//                                   value may come to it that did not; tails are longer than normal
+//   linear layers -> convolutions   f = w^(1/4) r^(-3/4): one factor for all tensors that additions
+//                                   join, w and r geometric means over what convolutions read
+// The last two give the same network up to rounding errors. Between the BatchNorm and its reader
+// may be pools and zero padding, each with one reader; a linear tensor has convolutions and
+// additions as readers and nothing else.
 #pragma once
 #include "models/graph.h"
+#include "quant/options.h"
 
 namespace zsq::quant {
 
-models::Model equalize(models::Model model);
+// As options.equalize says. inverted_residuals: depthwise readers and linear layers, and nothing
+// where weights and activations have 8 bits, which gain nothing; all: dense readers behind a ReLU
+// as well, at any bits.
+models::Model equalize(models::Model model, const QuantOptions& options);
 
 }  // namespace zsq::quant

@@ -152,7 +152,7 @@ class Inserter {
 }  // namespace
 
 Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
-  models::Model model = options.equalize ? equalize(teacher) : teacher;
+  models::Model model = equalize(teacher, options);
   if (options.mode == Mode::deploy && target_rules(options.target).hard_swish_is_product)
     model.graph = split_hard_swish(model.graph);
   Student student = Inserter(model, options).run();

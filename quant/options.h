@@ -17,6 +17,7 @@ enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
 enum class BiasCorrection { none, bn_statistics };
+enum class Equalization { none, inverted_residuals, all };
 
 template <>
 struct EnumNames<Mode> {
@@ -41,6 +42,10 @@ struct EnumNames<WeightRounding> {
 template <>
 struct EnumNames<BiasCorrection> {
   static constexpr std::array<std::string_view, 2> names{"none", "bn_statistics"};
+};
+template <>
+struct EnumNames<Equalization> {
+  static constexpr std::array<std::string_view, 3> names{"none", "inverted_residuals", "all"};
 };
 template <>
 struct EnumNames<ActivationRange> {
@@ -88,7 +93,7 @@ struct QuantOptions {
   WeightOptions weights;
   GptqOptions gptq;
   ActivationOptions activations;
-  bool equalize = false;
+  Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
   std::int64_t first_last_bits = 8;  // 0: the same bits as the rest (deploy)
   std::int64_t add_bits = 8;         // both inputs of an Add, and what feeds them (deploy)
@@ -162,8 +167,9 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "generated images for the calibration of the ranges", "images", 1, 1e6},
         o.activations.calibration_images);
   visit(SettingInfo{"quantize.equalize",
-                    "cross-layer equalization of channels from BatchNorm through ReLU to the next "
-                    "convolution",
+                    "cross-layer equalization of channels from BatchNorm to the next convolution: "
+                    "below 8 bits before depthwise convolutions and behind linear layers, or "
+                    "before all convolutions",
                     "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
   visit(

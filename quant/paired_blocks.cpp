@@ -18,7 +18,7 @@ std::int64_t values_of(const models::Shape& shape) {
 
 PairedBlocks::PairedBlocks(const models::Model& teacher, const Student& student)
     : student_(student),
-      teacher_(student.options.equalize ? equalize(teacher) : teacher),
+      teacher_(equalize(teacher, student.options)),
       blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
       shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)) {}
 

@@ -44,7 +44,7 @@ class Meter {
   Meter(const SensitivityJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
-        model_(job.options.equalize ? equalize(job.teacher) : job.teacher),
+        model_(equalize(job.teacher, job.options)),
         consumers_(model_.graph.consumers()),
         ends_(find_ends(model_.graph)) {}
 
@@ -94,7 +94,7 @@ class Meter {
 
   Student student_of(std::int64_t bits) const {
     QuantOptions options = job_.options;
-    options.equalize = false;  // done
+    options.equalize = Equalization::none;  // done
     options.first_last_bits = 0;
     options.weights.num_bits = options.activations.num_bits = bits;
     options.weights.layer_bits.clear();

@@ -39,6 +39,8 @@ struct RenamedValue {
 constexpr std::array kValues{
     RenamedValue{"quantize.weights.rounding", "hessian", "gptq"},
     RenamedValue{"generate.images.source", "drawn", "dead_leaves"},
+    RenamedValue{"quantize.equalize", "false", "none"},
+    RenamedValue{"quantize.equalize", "true", "all"},
 };
 
 constexpr std::array kRecipes{

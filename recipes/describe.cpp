@@ -55,9 +55,9 @@ void validate(const Recipe& recipe) {
           "generate.bank is used by nothing: set generate.bank_share, the share of each student "
           "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(
-      recipe.finetune.feature_loss == FeatureLoss::none || !q.equalize,
+      recipe.finetune.feature_loss == FeatureLoss::none || q.equalize == Equalization::none,
       "finetune.feature_loss compares maps with the teacher's, which quantize.equalize scales per "
-      "channel; set one of them to none or false");
+      "channel; set one of them to none");
   require(!reconstructs || !q.weights.range_every_step,
           "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set one of them to 0 or false");

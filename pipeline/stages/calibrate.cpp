@@ -23,7 +23,7 @@ void calibrate(const Run& run, quant::Student& student) {
   quant::refresh_weight_grids(student);
   const QuantOptions& options = run.recipe.quantize;
   if (options.bias_correction == BiasCorrection::bn_statistics)  // now of the activations as well
-    quant::correct_bias(student, options.equalize ? quant::equalize(run.teacher) : run.teacher);
+    quant::correct_bias(student, quant::equalize(run.teacher, options));
 }
 
 }  // namespace zsq::pipeline

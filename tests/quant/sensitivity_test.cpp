@@ -164,7 +164,7 @@ TEST(Sensitivity, FollowsTheStartOfTheStudent) {
   better.bias_correction = BiasCorrection::bn_statistics;
   better.weights.rounding = WeightRounding::squant;
   EXPECT_NE(sum(better), mse);
-  better.equalize = true;
+  better.equalize = Equalization::all;
   EXPECT_GT(sum(better), 0);
 }
 

@@ -183,7 +183,7 @@ TEST_F(RecipeTest, WrongTypesAndRangesNameKeyAndValue) {
   EXPECT_HAS(error("quantize.weights.num_bits=9"),
              "quantize.weights.num_bits: 9 is outside its range, 2..8 bits");
   EXPECT_HAS(error("quantize.mode=papr"), "did you mean 'paper'");
-  EXPECT_HAS(error("quantize.equalize=yes"), "'yes' is not true or false");
+  EXPECT_HAS(error("quantize.weights.per_channel=yes"), "'yes' is not true or false");
   EXPECT_HAS(error("finetune.milestones=0.5,1.5"), "1.5 is outside its range, 0..1");
   EXPECT_HAS(error("finetune.milestones=0.5,0.25"), "ascending");
   EXPECT_HAS(error("finetune.lr"), "the value is missing");

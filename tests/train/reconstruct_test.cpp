@@ -143,7 +143,7 @@ TEST(Reconstruct, IsDeterministic) {
 // The student of an equalised network has other values between its layers, but the same logits.
 TEST(Reconstruct, FollowsTheEqualisedNetwork) {
   auto quant = bits(3, 8);
-  quant.equalize = true;
+  quant.equalize = Equalization::all;
   Prepared p(test::residual_network(), quant);
   for (const auto& block : p.run(short_run()).blocks) EXPECT_LT(block.before, 0.1) << block.name;
 }
