@@ -16,7 +16,7 @@ namespace {
 
 // What stages take in units of the teacher's forward pass for one image, measured on ResNet-20,
 // ResNet-18 and EfficientNet-Lite0 (docs/performance.md); within a factor of about two elsewhere.
-constexpr double kRoundingPerImage = 14;      // both networks, layer by layer from a block's start
+constexpr double kRoundingPerImage = 36;      // both networks, layer by layer from a block's start
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
 constexpr double kOptimisedPerStep = 3;       // an optimised image: forward, and back to the pixels
@@ -27,8 +27,8 @@ constexpr double kNothingLeft = 1e-3;
 constexpr double kHour = 3600;
 constexpr const char* kKept = "kept";
 
-// Seconds of the teacher's forward pass for one image: the fastest of a few, which other work on the
-// machine disturbs least.
+// Seconds of the teacher's forward pass for one image: the fastest of a few, which other work on
+// the machine disturbs least.
 double seconds_per_image(const Run& run) {
   const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
   double least = std::numeric_limits<double>::infinity();
