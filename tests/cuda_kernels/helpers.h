@@ -14,20 +14,12 @@
 #include <limits>
 
 #include "core/error.h"
+#include "tests/support/seed_each_test.h"
 
 namespace zsq::test {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Every test draws the same numbers on every run and in every order.
-class SeedEachTest : public testing::EmptyTestEventListener {
-  void OnTestStart(const testing::TestInfo&) override { at::manual_seed(1); }
-};
-inline const bool seeds_each_test = [] {
-  testing::UnitTest::GetInstance()->listeners().Append(new SeedEachTest);
-  return true;
-}();
 
 inline at::Tensor random(at::IntArrayRef shape, double spread = 1) {
   return at::randn(shape) * spread;

@@ -4,6 +4,7 @@
 #include <ATen/ops/randn.h>
 
 #include "models/graph.h"
+#include "tests/support/seed_each_test.h"
 
 namespace zsq::generator {
 

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "tests/support/seed_each_test.h"
 
 namespace zsq::losses {
 namespace {

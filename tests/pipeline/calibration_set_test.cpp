@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "models/load.h"
+#include "tests/support/seed_each_test.h"
 
 namespace zsq::pipeline {
 namespace {

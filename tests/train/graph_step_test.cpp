@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "cuda_kernels/device.h"
+#include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
 #include "train/image_bank.h"
 

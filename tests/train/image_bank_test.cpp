@@ -13,6 +13,7 @@
 #include "formats/safetensors.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
 
 namespace zsq::train {
