@@ -60,7 +60,7 @@ class Bounds {
   }
 
   bool selects_or_averages(const models::Node& node) const {
-    return quant::is_carrier(rules_, node) || models::is<models::Concat>(node) ||
+    return quant::is_pass_through(rules_, node) || models::is<models::Concat>(node) ||
            models::is<models::AvgPool>(node) || models::is<models::GlobalAvgPool>(node);
   }
 

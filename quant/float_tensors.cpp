@@ -31,7 +31,7 @@ std::vector<std::string> float_tensors(const Student& student) {
   for (const auto& node : graph.nodes) {
     if (!computes(node)) continue;
     for (NodeId id : node.inputs) {
-      while (is_carrier(rules, graph[id])) id = graph[id].inputs[0];
+      while (is_pass_through(rules, graph[id])) id = graph[id].inputs[0];
       if (!models::is<models::Custom>(graph[id])) tensors.insert(id);
     }
   }

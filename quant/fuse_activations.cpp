@@ -68,10 +68,10 @@ models::BatchNormChain chain_before(const Graph& graph,
 // The same grid again after an operator that passes values on: nothing changes. Only a Pad can
 // bring in a value of its own.
 bool repeats(const Graph& graph, NodeId quantizer) {
-  const NodeId carrier = graph[quantizer].inputs[0];
-  const auto* pad = models::get_if<models::Pad>(graph[carrier]);
-  if (graph[carrier].inputs.empty() || (pad && pad->value != 0)) return false;
-  const auto* before = activation_quantizer(graph[graph[carrier].inputs[0]]);
+  const NodeId pass_through = graph[quantizer].inputs[0];
+  const auto* pad = models::get_if<models::Pad>(graph[pass_through]);
+  if (graph[pass_through].inputs.empty() || (pad && pad->value != 0)) return false;
+  const auto* before = activation_quantizer(graph[graph[pass_through].inputs[0]]);
   return before && before->scale_name() == activation_quantizer(graph[quantizer])->scale_name();
 }
 

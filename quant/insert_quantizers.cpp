@@ -113,7 +113,8 @@ class Inserter {
     const auto& bits = placement_.bits[id];
     if (bits.empty()) return;
     const std::string name = teacher_[id].name + ".quantizer";
-    // Behind a carrier the tensor lies on the grid of the quantizer before it: the same one again.
+    // After a pass-through operator the tensor lies on the grid of the quantizer before it: the
+    // same one again.
     auto op = carried_quantizer(id);
     if (!op) op = make_quantizer(name, *bits.begin());
     source_[id] = op;
@@ -129,9 +130,9 @@ class Inserter {
 
   std::shared_ptr<const ActivationQuantizer> carried_quantizer(NodeId id) const {
     const auto& options = student_.options;
-    const bool carries =
-        options.mode == Mode::deploy && is_carrier(target_rules(options.target), teacher_[id]);
-    return carries ? source_[teacher_[id].inputs[0]] : nullptr;
+    const bool pass_through =
+        options.mode == Mode::deploy && is_pass_through(target_rules(options.target), teacher_[id]);
+    return pass_through ? source_[teacher_[id].inputs[0]] : nullptr;
   }
 
   std::shared_ptr<const ActivationQuantizer> make_quantizer(const std::string& name,

@@ -93,7 +93,7 @@ class DeployPlacer {
 
   std::int64_t asks(NodeId id) const {
     const auto& node = graph_[id];
-    if (is_carrier(rules_, node) || node.inputs.empty()) return 0;
+    if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
     if (!is_layer(node)) return options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
@@ -105,9 +105,9 @@ class DeployPlacer {
     if (consumers_[id].size() != 1) return false;
     const auto& node = graph_[id];
     if (is_layer(node) && following_batch_norm(graph_, consumers_, id) == consumer) return true;
-    // A carrier keeps the grid of the tensor before it, so it cannot take up a clip; nor can the
-    // image.
-    return models::is<models::Clip>(graph_[consumer]) && !is_carrier(rules_, node) &&
+    // A pass-through operator keeps the grid of the tensor before it, so it cannot take up a clip;
+    // nor can the image.
+    return models::is<models::Clip>(graph_[consumer]) && !is_pass_through(rules_, node) &&
            !node.inputs.empty();
   }
 
@@ -115,7 +115,7 @@ class DeployPlacer {
     const auto& node = graph_[consumer];
     if (is_layer(node) && node.inputs[0] != id) return;  // its weight
     if (absorbs(id, consumer)) return;
-    if (is_carrier(rules_, node)) {
+    if (is_pass_through(rules_, node)) {
       const auto& behind = placement.bits[consumer];
       if (!behind.empty()) placement.bits[id].insert(*behind.begin());
     } else {

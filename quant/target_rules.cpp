@@ -13,14 +13,16 @@ TargetRules onnxruntime_rules() {
   rules.name = "onnxruntime";
   rules.weights.with_zero_points = Execution::integer;
   rules.weights.cost_of_zero_points = "EfficientNet-Lite0 takes 20 times as long with them";
-  constexpr auto integer = Execution::integer, carries = Execution::carries;
-  rules.operators = {
-      {"Conv2d", integer, true},        {"Linear", integer, false},   {"Add", integer, true},
-      {"Mul", integer, true},           {"Concat", integer, true},    {"AvgPool", integer, true},
-      {"GlobalAvgPool", integer, true}, {"Sigmoid", integer, true},   {"LeakyRelu", integer, true},
-      {"HardSigmoid", integer, true},   {"MaxPool", carries, true},   {"Flatten", carries, true},
-      {"Reshape", carries, true},       {"Transpose", carries, true}, {"Slice", carries, true},
-      {"Pad", carries, true},           {"Resize", carries, true}};
+  constexpr auto integer = Execution::integer, pass_through = Execution::pass_through;
+  rules.operators = {{"Conv2d", integer, true},        {"Linear", integer, false},
+                     {"Add", integer, true},           {"Mul", integer, true},
+                     {"Concat", integer, true},        {"AvgPool", integer, true},
+                     {"GlobalAvgPool", integer, true}, {"Sigmoid", integer, true},
+                     {"LeakyRelu", integer, true},     {"HardSigmoid", integer, true},
+                     {"MaxPool", pass_through, true},  {"Flatten", pass_through, true},
+                     {"Reshape", pass_through, true},  {"Transpose", pass_through, true},
+                     {"Slice", pass_through, true},    {"Pad", pass_through, true},
+                     {"Resize", pass_through, true}};
   rules.hard_swish_is_product = true;
   return rules;
 }
@@ -44,8 +46,8 @@ const TargetRules& target_rules(Target target) {
   throw Error(ErrorCode::internal, "no rules for this target");
 }
 
-bool is_carrier(const TargetRules& rules, const models::Node& node) {
-  return rules.of(node).execution == Execution::carries;
+bool is_pass_through(const TargetRules& rules, const models::Node& node) {
+  return rules.of(node).execution == Execution::pass_through;
 }
 
 bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits) {

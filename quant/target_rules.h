@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a runtime makes of a quantized network: one struct per execution target. Placement reads it
-// before training, the exporter writes what it allows, and the report tells by it what runs how.
+// How a runtime executes a quantized network: one struct per execution target. Placement reads it
+// before training, the exporter writes what it allows, and the report says by it how layers run.
 // Sources: docs/formats.md and tests/exporters, where the runtime itself confirms each rule.
 #pragma once
 #include <string_view>
@@ -13,15 +13,15 @@ namespace zsq::quant {
 
 enum class Execution {
   floating,
-  integer,  // where its inputs are quantized
-  carries,  // passes values on unchanged: on codes where the same grid stands on both sides, so
-            // that a quantizer is repeated after it
+  integer,       // if its inputs are quantized
+  pass_through,  // values stay as they are: on codes if the same grid is on both sides, so that a
+                 // quantizer is repeated after it
 };
 
 struct OperatorRule {
   std::string_view op;  // models::op_name
   Execution execution = Execution::floating;
-  bool quantized_output = false;  // float where a reader of its result is no quantizer
+  bool quantized_output = false;  // float if a reader of its result is no quantizer
 };
 
 struct WeightRule {
@@ -34,15 +34,9 @@ struct WeightRule {
   std::string_view cost_of_zero_points;  // measured
 };
 
-struct ActivationRule {
-  bool is_signed = false;
-  bool zero_points = true;  // any; false: 0 alone
-};
-
 struct TargetRules {
   std::string_view name;
   WeightRule weights;
-  ActivationRule activations;
   std::vector<OperatorRule> operators;  // the others run in float
   bool hard_swish_is_product = false;   // x * HardSigmoid(x), quantized in between, is faster
 
@@ -50,7 +44,7 @@ struct TargetRules {
 };
 const TargetRules& target_rules(Target target);
 
-bool is_carrier(const TargetRules& rules, const models::Node& node);
+bool is_pass_through(const TargetRules& rules, const models::Node& node);
 
 // Whether weights of so many bits are on a symmetric grid.
 bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits);

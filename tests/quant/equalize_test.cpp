@@ -136,6 +136,22 @@ TEST(Equalize, InvertedResidualsKeepTheirFunction) {
                         model.parameters.at("depthwise1.bn.gamma")));
 }
 
+// A channel whose values reach the bound as it is stays: a smaller factor would lose range, a
+// larger one function.
+TEST(Equalize, ChannelsAtTheBoundOfARelu6Stay) {
+  auto model = inverted_residuals();
+  for (const char* role : {".gamma", ".beta"}) {
+    auto& values = model.parameters.at(std::string("expand1.bn") + role);
+    values.mul_(0.2);
+    values.narrow(0, 0, 3).fill_(1);  // reach 1 + 8 * 1
+  }
+  const auto equal = equalize(model, options_for(Equalization::inverted_residuals));
+  const auto gamma = equal.parameters.at("expand1.bn.gamma");
+  const auto factor = gamma.div(model.parameters.at("expand1.bn.gamma"));
+  EXPECT_TRUE(factor.narrow(0, 0, 3).eq(1).all().item<bool>()) << factor;
+  EXPECT_TRUE(factor.narrow(0, 3, 5).gt(1).all().item<bool>()) << factor;
+}
+
 // Worked by hand: w^(1/4) r^(-3/4), once of the stem's output and once of its sum with project1,
 // relative to the geometric mean over the channels.
 TEST(Equalize, TensorsThatAdditionsJoinHaveOneFactor) {
