@@ -32,7 +32,7 @@ void print_bits(const QuantizeReport& r) {
 // What each stage gained; a run of one stage needs no table.
 void print_stages(const QuantizeReport& r) {
   if (r.stages.size() < 2) return;
-  std::printf("%-34s %8s %8s  %-24s %s\n", "stage", "about, s", "took, s", "KL of both kinds",
+  std::printf("%-34s %11s %9s  %-24s %s\n", "stage", "estimate, s", "actual, s", "KL of both kinds",
               "outcome");
   for (const StageResult& stage : r.stages) {
     std::string divergences;
@@ -41,7 +41,7 @@ void print_stages(const QuantizeReport& r) {
       std::snprintf(text, sizeof text, "%s%.4f", divergences.empty() ? "" : ", ", s.divergence);
       divergences += text;
     }
-    std::printf("%-34s %8.0f %8.1f  %-24s %s\n", stage.name.c_str(), stage.estimate, stage.seconds,
+    std::printf("%-34s %11.0f %9.1f  %-24s %s\n", stage.name.c_str(), stage.estimate, stage.seconds,
                 divergences.c_str(), stage.outcome.c_str());
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How single images are made: optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136,
-// HAST 2303.13826), or procedurally generated (generator/dead_leaves.h). Torch-free; recipe keys
+// HAST 2303.13826), procedurally generated (generator/dead_leaves.h), or by a generator (settings
+// "generate.*", train/generator_images.h). Torch-free; recipe keys
 // "generate.images.*".
 #pragma once
 #include <cstdint>
@@ -24,11 +25,11 @@ struct EnumNames<ImageStatistics> {
   static constexpr std::array<std::string_view, 2> names{"moments", "normalised"};
 };
 
-enum class ImageSource { optimised, dead_leaves };
+enum class ImageSource { optimised, dead_leaves, generator };
 
 template <>
 struct EnumNames<ImageSource> {
-  static constexpr std::array<std::string_view, 2> names{"optimised", "dead_leaves"};
+  static constexpr std::array<std::string_view, 3> names{"optimised", "dead_leaves", "generator"};
 };
 
 struct ImageOptions {
@@ -51,15 +52,19 @@ struct ImageOptions {
 template <class Visitor, class Options>
 void visit_image_settings(Visitor&& visit, Options& o) {
   visit(
-      SettingInfo{"generate.images.source",
-                  "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
-                  "generate: optimised against the network, or procedurally generated dead leaves"},
+      SettingInfo{
+          "generate.images.source",
+          "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
+          "generate: optimised against the network, procedurally generated dead leaves, or of "
+          "a generator that is trained for them"},
       o.source);
   visit(SettingInfo{"generate.images.batch_size",
-                    "images that are optimised together, and whose moments are compared", "images",
-                    2, 65536},
+                    "images that are made together, and whose moments are compared", "images", 2,
+                    65536},
         o.batch_size);
-  visit(SettingInfo{"generate.images.steps", "Adam steps per batch of images", "", 0, 1e6},
+  visit(SettingInfo{"generate.images.steps",
+                    "Adam steps per batch of optimised images, or iterations of the generator", "",
+                    0, 1e6},
         o.steps);
   visit(SettingInfo{"generate.images.lr", "Adam learning rate of the pixels", "", 0, 10}, o.lr);
   visit(SettingInfo{"generate.images.schedule",

@@ -29,13 +29,14 @@ std::int64_t affordable_steps(const train::ImageJob& job, double seconds) {
 
 at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
   const std::string images = std::to_string(job.images) + " images";
-  if (job.options.source == ImageSource::dead_leaves) {
-    observer.on_message(LogLevel::info, "generating " + images + " (dead leaves)");
-  } else {
+  std::string how = " (dead leaves)";
+  if (job.options.source == ImageSource::optimised) {
     if (seconds > 0) job.options.steps = affordable_steps(job, seconds);
-    observer.on_message(LogLevel::info, "optimising " + images + " in " +
-                                            std::to_string(job.options.steps) + " steps");
+    how = ", optimised in " + std::to_string(job.options.steps) + " steps";
+  } else if (job.options.source == ImageSource::generator) {
+    how = " by a generator after " + std::to_string(job.options.steps) + " iterations";
   }
+  observer.on_message(LogLevel::info, "generating " + images + how);
   return made_images(job, observer);
 }
 

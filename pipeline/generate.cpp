@@ -27,7 +27,9 @@ std::map<std::string, std::string> metadata_of(const GenerateReport& report, con
       {pipeline::kPreprocessingRecord, report.preprocessing},
       {"source_sha256", report.source_sha256}};
   for (const SettingHelp& setting : describe_settings(recipe))
-    if (setting.key.starts_with("generate.images.")) metadata[setting.key] = setting.value;
+    if (setting.key.starts_with("generate.images.") ||
+        (recipe.images.source == ImageSource::generator && setting.key.starts_with("generate.")))
+      metadata[setting.key] = setting.value;
   return metadata;
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -15,6 +16,7 @@
 #include "losses/losses.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
+#include "train/generator_images.h"
 #include "train/parameters.h"
 #include "train/teacher_pass.h"
 
@@ -29,17 +31,54 @@ at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
   return at::tensor(values, at::kFloat);
 }
 
-at::Tensor drawn(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
+at::Tensor dead_leaves_of(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
   const auto shares =
       generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
   return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
 }
+
+train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observer,
+                                    const train::ImageSink& sink) {
+  if (job.images < 1)
+    throw Error(ErrorCode::usage,
+                std::to_string(job.images) + " images were asked for; 1 is the least");
+  const Stopwatch begin;
+  const at::NoGradGuard no_grad;
+  const train::TeacherPass pass(job.teacher.graph, job.teacher.parameters);
+  const auto running = train::running_moments(job.teacher);
+  train::ImageReport report{.images = job.images, .label_agreement = 1};
+  for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
+    if (observer.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
+                                          std::to_string(job.images) + " images; nothing was kept");
+    const auto images =
+        dead_leaves_of(job, first, std::min(job.options.batch_size, job.images - first));
+    const auto seen = pass(images.to(running.front().mean.device()));
+    const auto labels = seen.logits.argmax(1);
+    const double share = static_cast<double>(images.size(0)) / static_cast<double>(job.images);
+    report.cross_entropy +=
+        share * losses::hard_sample_cross_entropy(seen.logits, labels, 0).item<double>();
+    report.batch_norm_statistics +=
+        share * losses::batch_norm_statistics(seen.moments, running).item<double>();
+    sink({first, images, labels.cpu(), seen.logits.cpu()});
+  }
+  report.seconds = begin.seconds();
+  return report;
+}
+
+// The registry of image sources, in the order of ImageSource. A new one: a function, a line here, a
+// name in generator/image_options.h, a test, a line in docs/method.md.
+using MakeImages = train::ImageReport (*)(const train::ImageJob&, Observer&,
+                                          const train::ImageSink&);
+constexpr std::array<MakeImages, EnumNames<ImageSource>::names.size()> kSources{
+    train::make_images, make_dead_leaves, train::make_generator_images};
 
 }  // namespace
 
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
+  job.generator = recipe.generate;
   if (!eval::is_given(recipe.data)) {
     if (recipe.images.source != ImageSource::dead_leaves) return job;
     const QuantOptions& q = recipe.quantize;
@@ -62,38 +101,15 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
 
 train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
                                const train::ImageSink& sink) {
-  if (job.options.source == ImageSource::optimised) return train::make_images(job, observer, sink);
-  if (job.images < 1)
-    throw Error(ErrorCode::usage,
-                std::to_string(job.images) + " images were asked for; 1 is the least");
-  const Stopwatch begin;
-  const at::NoGradGuard no_grad;
-  const train::TeacherPass pass(job.teacher.graph, job.teacher.parameters);
-  const auto running = train::running_moments(job.teacher);
-  train::ImageReport report{.images = job.images, .label_agreement = 1};
-  for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
-    if (observer.stop_requested())
-      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
-                                          std::to_string(job.images) + " images; nothing was kept");
-    const auto images = drawn(job, first, std::min(job.options.batch_size, job.images - first));
-    const auto seen = pass(images.to(running.front().mean.device()));
-    const auto labels = seen.logits.argmax(1);
-    const double share = static_cast<double>(images.size(0)) / static_cast<double>(job.images);
-    report.cross_entropy +=
-        share * losses::hard_sample_cross_entropy(seen.logits, labels, 0).item<double>();
-    report.batch_norm_statistics +=
-        share * losses::batch_norm_statistics(seen.moments, running).item<double>();
-    sink({first, images, labels.cpu(), seen.logits.cpu()});
-  }
-  report.seconds = begin.seconds();
-  return report;
+  return kSources.at(static_cast<std::size_t>(job.options.source))(job, observer, sink);
 }
 
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
-  if (job.options.source == ImageSource::dead_leaves) return drawn(job, 0, job.images);
+  if (job.options.source == ImageSource::dead_leaves)  // needs nothing of the teacher
+    return dead_leaves_of(job, 0, job.images);
   std::vector<at::Tensor> batches;
-  train::make_images(job, observer,
-                     [&](const train::MadeImages& made) { batches.push_back(made.images); });
+  pipeline::make_images(job, observer,
+                        [&](const train::MadeImages& made) { batches.push_back(made.images); });
   return at::cat(batches);
 }
 
@@ -103,7 +119,7 @@ at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::
   own.images.source = ImageSource::dead_leaves;
   train::ImageJob job = image_job(teacher, own, n);
   job.seed = seed;
-  return drawn(job, first, n).to(teacher.parameters.device());
+  return dead_leaves_of(job, first, n).to(teacher.parameters.device());
 }
 
 }  // namespace zsq::pipeline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images for a teacher, optimised against it or drawn, as a recipe says (generate.images).
+// Images for a teacher from the source that a recipe names (generate.images.source).
 #pragma once
 #include "core/observer.h"
 #include "recipes/recipe.h"
@@ -8,11 +8,12 @@
 namespace zsq::pipeline {
 
 // How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
-// what an 8-bit image can have; Error(usage) if the network takes no colour images. Drawn ones
-// without: quantize.image_lo to image_hi or, where these are not set, -2 to 2.
+// what an 8-bit image can have; Error(usage) if the network takes no colour images. Dead leaves
+// without: quantize.image_lo to image_hi or, if these are not set, -2 to 2.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 
-// train::make_images(), or the same of drawn images, whose labels are what the teacher sees.
+// train::make_images(), train::make_generator_images(), or dead leaves, whose labels are what the
+// teacher sees.
 train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
                                const train::ImageSink& sink);
 

@@ -125,8 +125,8 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
   quant::SensitivityJob job{
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
-  const bool drawn = recipe.images.source == ImageSource::dead_leaves;
-  if (recipe.quantize.weights.rounding == WeightRounding::gptq && drawn)
+  const bool dead_leaves = recipe.images.source == ImageSource::dead_leaves;
+  if (recipe.quantize.weights.rounding == WeightRounding::gptq && dead_leaves)
     job.rounding_images =
         made_images(image_job(teacher, recipe, recipe.quantize.gptq.images), observer)
             .to(teacher.parameters.device());

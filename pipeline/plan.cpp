@@ -19,7 +19,7 @@ namespace {
 constexpr double kRoundingPerImage = 36;      // both networks, layer by layer from a block's start
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
-constexpr double kOptimisedPerStep = 3;       // an optimised image: forward, and back to the pixels
+constexpr double kOptimisedPerStep = 3;       // forward, and back to the pixels or the generator
 // Fewer iterations of fine-tuning than this leave a student worse than they found it.
 constexpr std::int64_t kFewestIterations = 300;
 // KL below which a student cannot be told from its teacher, nats per image.
@@ -43,7 +43,8 @@ double seconds_per_image(const Run& run) {
 double seconds_of_images(const Run& run, std::int64_t images, double one) {
   const ImageOptions& o = run.recipe.images;
   if (run.bank.learn.defined() || o.source == ImageSource::dead_leaves) return 0;
-  return kOptimisedPerStep * static_cast<double>(o.steps * images) * one;
+  const auto per_step = o.source == ImageSource::generator ? o.batch_size : images;
+  return kOptimisedPerStep * static_cast<double>(o.steps * per_step) * one;
 }
 
 std::string in_words(double seconds) {
@@ -162,9 +163,9 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
   bool fits = true;
   for (const Stage& stage : stages) {
     fits = fits && (!limited || stage.least <= left);
-    StageResult result{stage.name, std::min(stage.estimate, left), 0, "", {}};
+    StageResult result{stage.name, fits ? std::min(stage.estimate, left) : stage.least, 0, "", {}};
     if (!fits)
-      result.outcome = "skipped: takes about " + in_words(stage.least) + ", of which " +
+      result.outcome = "skipped: needs about " + in_words(stage.least) + ", " +
                        in_words(std::max(0.0, left)) + " are left";
     else
       left -= result.estimate;

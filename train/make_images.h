@@ -8,6 +8,7 @@
 
 #include "core/observer.h"
 #include "generator/image_options.h"
+#include "generator/options.h"
 #include "models/graph.h"
 
 namespace zsq::train {
@@ -18,6 +19,7 @@ struct ImageJob {
   std::int64_t images = 0;
   std::uint64_t seed = 0;
   at::Tensor lowest = {}, highest = {};  // f32 [C], what a pixel can be; undefined: any value
+  GeneratorOptions generator = {};       // for images of a generator (train/generator_images.h)
 };
 
 // On the CPU.

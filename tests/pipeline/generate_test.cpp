@@ -97,7 +97,7 @@ TEST_F(Generate, ABankHoldsImagesLabelsAndWhereTheyComeFrom) {
               formats::read_file(out("b") / "bank.safetensors"));
 }
 
-TEST_F(Generate, DrawsImagesThatTheNetworkNames) {
+TEST_F(Generate, DeadLeavesHaveTheLabelsThatTheNetworkPredicts) {
   auto drawn = options("safetensors");
   drawn.recipe.images.source = ImageSource::dead_leaves;
   const GenerateReport report = generate(model(), drawn, out("a"));
@@ -117,6 +117,25 @@ TEST_F(Generate, DrawsImagesThatTheNetworkNames) {
   const auto other = formats::read_safetensors(generate(model(), drawn, out("b")).files[0]);
   EXPECT_TRUE(formats::find(other.tensors, "images")->data ==
               formats::find(bank.tensors, "images")->data);
+}
+
+TEST_F(Generate, AGeneratorsImagesAreDescribedByItsSettings) {
+  auto by_generator = options("safetensors");
+  by_generator.recipe.images.source = ImageSource::generator;
+  by_generator.recipe.images.steps = 20;
+  by_generator.recipe.images.batch_size = 8;
+  const GenerateReport report = generate(model(), by_generator, out("a"));
+  EXPECT_EQ(report.steps, 20);
+  const auto bank = formats::read_safetensors(report.files[0]);
+  EXPECT_EQ(bank.metadata.at("generate.images.source"), "generator");
+  EXPECT_EQ(bank.metadata.at("generate.superposed_share"), "0.4");
+  const models::Model teacher = models::load(model());
+  const at::Tensor images = models::to_tensor(*formats::find(bank.tensors, "images"));
+  const at::Tensor labels = models::to_tensor(*formats::find(bank.tensors, "labels"));
+  EXPECT_EQ(images.sizes(), at::IntArrayRef({20, 3, 16, 16}));
+  const at::Tensor logits = models::execute(teacher.graph, teacher.parameters, images);
+  EXPECT_NEAR(report.label_agreement,
+              logits.argmax(1).eq(labels).to(at::kDouble).mean().item<double>(), 1e-9);
 }
 
 TEST_F(Generate, AllFormsHoldTheSameImages) {
