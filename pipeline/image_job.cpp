@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/image_job.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/lerp.h>
@@ -13,12 +12,10 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "generator/dead_leaves.h"
-#include "losses/losses.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
+#include "train/finished_images.h"
 #include "train/generator_images.h"
-#include "train/parameters.h"
-#include "train/teacher_pass.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -39,29 +36,15 @@ at::Tensor dead_leaves_of(const train::ImageJob& job, std::int64_t first, std::i
 
 train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observer,
                                     const train::ImageSink& sink) {
-  if (job.images < 1)
-    throw Error(ErrorCode::usage,
-                std::to_string(job.images) + " images were asked for; 1 is the least");
   const Stopwatch begin;
-  const at::NoGradGuard no_grad;
-  const train::TeacherPass pass(job.teacher.graph, job.teacher.parameters);
-  const auto running = train::running_moments(job.teacher);
-  train::ImageReport report{.images = job.images, .label_agreement = 1};
+  train::FinishedImages finished(job, sink);
   for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
                                           std::to_string(job.images) + " images; nothing was kept");
-    const auto images =
-        dead_leaves_of(job, first, std::min(job.options.batch_size, job.images - first));
-    const auto seen = pass(images.to(running.front().mean.device()));
-    const auto labels = seen.logits.argmax(1);
-    const double share = static_cast<double>(images.size(0)) / static_cast<double>(job.images);
-    report.cross_entropy +=
-        share * losses::hard_sample_cross_entropy(seen.logits, labels, 0).item<double>();
-    report.batch_norm_statistics +=
-        share * losses::batch_norm_statistics(seen.moments, running).item<double>();
-    sink({first, images, labels.cpu(), seen.logits.cpu()});
+    finished.add(dead_leaves_of(job, first, std::min(job.options.batch_size, job.images - first)));
   }
+  train::ImageReport report = finished.report();
   report.seconds = begin.seconds();
   return report;
 }

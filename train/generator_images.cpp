@@ -2,13 +2,12 @@
 #include "train/generator_images.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/clamp.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/stopwatch.h"
-#include "train/parameters.h"
+#include "train/finished_images.h"
 #include "train/step.h"
 
 namespace zsq::train {
@@ -43,38 +42,23 @@ void train_generator(const ImageJob& job, generator::Generator& generator, Obser
 
 ImageReport make_generator_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
   const Stopwatch begin;
-  if (job.images < 1)
-    throw Error(ErrorCode::usage,
-                std::to_string(job.images) + " images were asked for; 1 is the least");
+  FinishedImages finished(job, sink);
   generator::Generator generator(job.teacher, job.generator, job.seed);
   train_generator(job, generator, observer);
 
   const at::NoGradGuard no_grad;
-  const TeacherPass pass(job.teacher.graph, job.teacher.parameters);
-  const auto running = running_moments(job.teacher);
   const std::int64_t size = job.options.batch_size;
-  ImageReport report{.images = job.images, .steps = job.options.steps};
   for (std::int64_t first = 0; first < job.images; first += size) {
     // Whole batches: an image of the generator depends on the batch that it is made in.
     const auto draw = generator.draw(
         size, generator::Generator::kHeldOutSteps + static_cast<std::uint64_t>(first / size));
-    at::Tensor images = generator.forward(draw);
-    if (job.lowest.defined())
-      images = at::clamp(images, job.lowest.to(images.device()).view({-1, 1, 1}),
-                         job.highest.to(images.device()).view({-1, 1, 1}));
     const auto n = std::min(size, job.images - first);
-    images = images.narrow(0, 0, n);
-    const auto labels = draw.labels.select(1, 0).narrow(0, 0, n);
-    const auto seen = pass(images);
-    const double share = static_cast<double>(n) / static_cast<double>(job.images);
-    report.cross_entropy +=
-        share * losses::hard_sample_cross_entropy(seen.logits, labels, 0).item<double>();
-    report.batch_norm_statistics +=
-        share * losses::batch_norm_statistics(seen.moments, running).item<double>();
-    report.label_agreement +=
-        share * seen.logits.argmax(1).eq(labels).to(at::kDouble).mean().item<double>();
-    sink({first, images.contiguous().cpu(), labels.cpu(), seen.logits.cpu()});
+    const auto images = generator.forward(draw).narrow(0, 0, n).contiguous();
+    hold_to_range(job, images);
+    finished.add(images, draw.labels.select(1, 0).narrow(0, 0, n));
   }
+  ImageReport report = finished.report();
+  report.steps = job.options.steps;
   report.seconds = begin.seconds();
   return report;
 }

@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
@@ -17,44 +16,42 @@
 #include "core/stopwatch.h"
 #include "generator/augment.h"
 #include "generator/swing.h"
+#include "train/finished_images.h"
 #include "train/image_rate.h"
 #include "train/parameters.h"
-#include "train/teacher_pass.h"
 
 namespace zsq::train {
 namespace {
 
 class Maker {
  public:
-  Maker(const ImageJob& job, Observer& observer)
+  Maker(const ImageJob& job, Observer& observer, const ImageSink& sink)
       : job_(job),
         options_(job.options),
         observer_(observer),
+        finished_(job, sink),
         pass_(job.teacher.graph, job.teacher.parameters),
         running_(running_moments(job.teacher)),
         device_(running_.front().mean.device()),
         batches_((job.images + options_.batch_size - 1) / options_.batch_size) {}
 
-  ImageReport run(const ImageSink& sink) {
+  ImageReport run() {
     const auto labels = bank_labels(job_.images, job_.teacher.classes, job_.seed);
     for (std::int64_t batch = 0; batch < batches_; ++batch) {
       const auto first = batch * job_.images / batches_;
       const auto end = (batch + 1) * job_.images / batches_;
       const auto wanted = labels.slice(0, first, end);
-      finish(optimise(batch, wanted.to(device_)), wanted, first, sink);
+      finish(optimise(batch, wanted.to(device_)), wanted);
     }
-    const auto n = static_cast<double>(job_.images);
-    report_.images = job_.images;
-    report_.cross_entropy /= n;
-    report_.batch_norm_statistics /= n;
-    report_.label_agreement /= n;
-    report_.seconds = begin_.seconds();
-    return report_;
+    ImageReport report = finished_.report();
+    report.steps = steps_;
+    report.seconds = begin_.seconds();
+    return report;
   }
 
  private:
   struct Seen {
-    at::Tensor logits, cross_entropy, statistics;
+    at::Tensor cross_entropy, statistics;
   };
 
   at::Generator stream(const char* name, std::int64_t batch, std::int64_t step = 0) const {
@@ -63,24 +60,14 @@ class Maker {
         stream_seed(job_.seed, name, static_cast<std::uint64_t>(number)));
   }
 
-  Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels,
-            double focal_gamma, Precision precision) const {
-    const auto [logits, moments] = pass(images, nullptr, precision);
-    const auto statistics = options_.statistics == ImageStatistics::normalised
-                                ? losses::normalised_batch_norm_statistics(moments, running_)
-                                : losses::batch_norm_statistics(moments, running_);
-    return {logits, losses::hard_sample_cross_entropy(logits, labels, focal_gamma), statistics};
+  Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels) const {
+    const auto [logits, moments] = pass(images, nullptr, options_.precision);
+    return {losses::hard_sample_cross_entropy(logits, labels, options_.focal_gamma),
+            statistics_loss(options_.statistics, moments, running_)};
   }
 
   TeacherPass swung(const at::Generator& stream) const {
     return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
-  }
-
-  void hold_to_range(const at::Tensor& images) const {
-    if (!job_.lowest.defined()) return;
-    const auto bound = [&](const at::Tensor& t) { return t.view({-1, 1, 1}).to(device_); };
-    const at::NoGradGuard no_grad;
-    images.clamp_(bound(job_.lowest), bound(job_.highest));
   }
 
   at::Tensor optimise(std::int64_t batch, const at::Tensor& labels) {
@@ -88,7 +75,7 @@ class Maker {
     const auto n = labels.size(0);
     auto images = at::randn({n, channels, height, width}, stream("images.start", batch), at::kFloat)
                       .to(device_);
-    hold_to_range(images);
+    hold_to_range(job_, images);
     images.requires_grad_(true);
     Adam adam({{"images", images}}, 0.9, 0.999);
     ImageRate rate(options_);
@@ -98,22 +85,20 @@ class Maker {
           generator::draw_crops(n, height, width, options_, stream("images.crop", batch, step));
       const auto view =
           generator::augment(images, crops).contiguous(at::MemoryFormat::ChannelsLast);
-      const auto show = [&](const TeacherPass& pass) {
-        return look(pass, view, labels, options_.focal_gamma, options_.precision);
-      };
+      const auto show = [&](const TeacherPass& pass) { return look(pass, view, labels); };
       const auto seen = options_.swing_convolution
                             ? show(swung(stream("images.swing", batch, step)))
                             : show(pass_);
       const auto loss = seen.cross_entropy.add(seen.statistics, options_.bns_weight);
       const auto gradient = torch::autograd::grad({loss}, {images})[0].contiguous();
       adam.step({gradient}, rate.at(step));
-      hold_to_range(images);
+      hold_to_range(job_, images);
       const double value = loss.item<double>();
       require_finite(value);
       rate.saw(value);
-      ++report_.steps;
+      ++steps_;
       observer_.on_progress({"images",
-                             report_.steps,
+                             steps_,
                              batches_ * options_.steps,
                              begin_.seconds(),
                              {{"cross_entropy", seen.cross_entropy.item<double>()},
@@ -122,19 +107,12 @@ class Maker {
     return images.detach();
   }
 
-  void finish(at::Tensor images, const at::Tensor& labels, std::int64_t first,
-              const ImageSink& sink) {
+  void finish(at::Tensor images, const at::Tensor& labels) {
     const at::NoGradGuard no_grad;
     if (options_.low_pass_cutoff > 0)
       images = generator::low_pass(images, options_.low_pass_cutoff);
-    hold_to_range(images);
-    const auto seen = look(pass_, images, labels.to(device_), /*focal_gamma=*/0, Precision::fp32);
-    const auto logits = seen.logits.to(at::kCPU);
-    const auto n = static_cast<double>(labels.size(0));
-    report_.cross_entropy += n * seen.cross_entropy.item<double>();
-    report_.batch_norm_statistics += n * seen.statistics.item<double>();
-    report_.label_agreement += logits.argmax(1).eq(labels).sum().item<double>();
-    sink({first, images.to(at::kCPU), labels, logits});
+    hold_to_range(job_, images);
+    finished_.add(images, labels);
   }
 
   void stop_if_asked(std::int64_t batch) const {
@@ -154,11 +132,12 @@ class Maker {
   const ImageJob& job_;
   const ImageOptions& options_;
   Observer& observer_;
+  FinishedImages finished_;
   TeacherPass pass_;
   std::vector<losses::RunningMoments> running_;
   at::Device device_;
   std::int64_t batches_;
-  ImageReport report_;
+  std::int64_t steps_ = 0;  // of all batches together
   Stopwatch begin_;
 };
 
@@ -175,11 +154,7 @@ at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t 
 }
 
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
-  if (job.images < 1) {
-    throw Error(ErrorCode::usage,
-                std::to_string(job.images) + " images were asked for; 1 is the least");
-  }
-  return Maker(job, observer).run(sink);
+  return Maker(job, observer, sink).run();
 }
 
 }  // namespace zsq::train
