@@ -70,6 +70,11 @@ std::string results_in_words(const std::vector<SyntheticResult>& results) {
   return words;
 }
 
+Stage calibration(const Run& run, const char* name) {
+  return {name, 0, 0,
+          [&run](quant::Student& student, RunState&, const PartDone&) { calibrate(run, student); }};
+}
+
 Stage rounding(const Run& run, double one) {
   const auto images = run.recipe.quantize.gptq.images;
   const double seconds =
@@ -143,16 +148,12 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
   std::vector<Stage> stages;
   if (automatic || (!reconstructs && !trains && !rounds))
-    stages.push_back(
-        {"statistics and SQuant rounding", 0, 0,
-         [&run](quant::Student& student, RunState&, const PartDone&) { calibrate(run, student); }});
+    stages.push_back(calibration(run, "statistics and SQuant rounding"));
   if (rounds) stages.push_back(rounding(run, one));
   if (reconstructs) stages.push_back(reconstruction(run, one));
   if (trains) stages.push_back(fine_tuning(run, automatic || reconstructs, one, trained));
   if (!automatic && rounds && !reconstructs && !trains)
-    stages.push_back(
-        {"calibration", 0, 0,
-         [&run](quant::Student& student, RunState&, const PartDone&) { calibrate(run, student); }});
+    stages.push_back(calibration(run, "calibration"));
   return stages;
 }
 
