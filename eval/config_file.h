@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON file by somebody else, read key by key; what is wrong is told by file, key, what was found
+// A JSON file of another tool, read key by key; an error names the file, the key, what was found
 // and what was expected.
 #pragma once
 #include <filesystem>

@@ -13,7 +13,7 @@ struct Preprocessing {
   std::string name;  // of the preset or file that it began with; empty: none
   ImageSize size;
   CropOrder crop_order = CropOrder::resize_then_crop;
-  std::int64_t resize = 0;   // 0: told by crop_fraction
+  std::int64_t resize = 0;   // 0: follows from crop_fraction
   double crop_fraction = 1;  // where resize is 0
   Interpolation interpolation = Interpolation::bilinear;
   bool antialias = true;

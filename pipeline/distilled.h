@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of a network that no generator had a part in, so that what is measured on them can be
-// compared between runs: optimised one by one against the teacher (train/make_images.h), then each
+// Images of a network made without a generator, so that what is measured on them can be compared
+// between runs: optimised one by one against the teacher (train/make_images.h), then each
 // with a square of half its area, at a random place, from the next one (CutMix, arXiv 1905.04899),
 // and kept for the next time. Of an optimised image a teacher is all but certain, and what moves
 // its logits hardly moves its answer; on the mixed ones answers lie between classes, where

@@ -139,7 +139,7 @@ std::string to_markdown(const ReproduceReport& report) {
           std::filesystem::path(report.model).filename().string() +
           (teacher ? ", " + number(teacher, "%.2f") + " % in float" : "") +
           ". KL and agreement: on " + std::to_string(report.neutral_images) +
-          " synthetic images that no row had a part in. The command of each row, first "
+          " held-out synthetic images. The command of each row, first "
           "seed:\n\n```sh\n" +
           commands + "```\n";
   return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of several quantized models is best, told without real images: how near each one's answers
-// are to the original network's, on images that no run had a part in.
+// are to the original network's, on held-out synthetic images.
 #pragma once
 #include <cstdint>
 #include <filesystem>

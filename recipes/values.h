@@ -25,7 +25,7 @@ struct RawValue {
   bool is_list = false;
 };
 
-// A setting that is told by others.
+// A setting whose value follows from others.
 inline constexpr const char* kAuto = "auto";
 
 std::int64_t parse_integer(const std::string& text);

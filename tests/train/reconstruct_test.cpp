@@ -121,13 +121,13 @@ TEST(Reconstruct, EveryBlockGains) {
 
 // BatchNorm beta and biases move where they may, and nowhere else.
 TEST(Reconstruct, BiasesLearnWhereTheyMay) {
-  for (const double travel : {0.0, 0.2}) {
+  for (const double lr : {0.0, 0.2}) {
     Prepared p(test::residual_network(), bits(2, 4));
     auto options = short_run();
-    options.bias_lr = travel;
+    options.bias_lr = lr;
     expect_every_block_gains(p.run(options));
     for (const auto& [name, bias] : biases_of(p.student.graph, p.student.parameters)) {
-      EXPECT_EQ(bias.equal(p.teacher.parameters.at(name)), travel == 0) << name;
+      EXPECT_EQ(bias.equal(p.teacher.parameters.at(name)), lr == 0) << name;
       EXPECT_FALSE(bias.requires_grad());
     }
   }
