@@ -1,6 +1,3 @@
-# GCC 12 takes string concatenation for overlapping copies (its bug 105651).
-set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
-
 # Sources whose compiler flags are the same share one precompiled header: zsq_precompiled and
 # zsq_precompiled_test are the targets that hold one. A library with flags of its own gets its
 # own with OWN_FLAGS, one without libtorch none.
@@ -46,6 +43,7 @@ function(zsq_library folder)
   cmake_parse_arguments(ARG "OWN_FLAGS;RUNS_ONCE" "" "SOURCES;DEPS" ${ARGN})
   add_library(zsq_${folder} STATIC ${ARG_SOURCES})
   add_library(zsq::${folder} ALIAS zsq_${folder})
+  target_compile_features(zsq_${folder} PUBLIC cxx_std_20)
   target_link_libraries(zsq_${folder} PUBLIC ${ARG_DEPS})
   target_include_directories(zsq_${folder} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                   $<INSTALL_INTERFACE:include/zsq>)

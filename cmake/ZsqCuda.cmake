@@ -1,23 +1,4 @@
-# Build helpers that change speed or checking, never the result: ccache, mold, sanitizers, nvcc.
-find_program(ZSQ_CCACHE ccache)
-if(ZSQ_CCACHE)
-  # What a precompiled header needs, by ccache's manual: its content counts, not when it was written.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ZSQ_CCACHE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-  endif()
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${ZSQ_CCACHE})
-endif()
-find_program(ZSQ_MOLD mold)
-if(ZSQ_MOLD)
-  add_link_options(-fuse-ld=mold)
-endif()
-if(ZSQ_SANITIZE)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
-endif()
-
+# Looks for nvcc: ZSQ_HAS_CUDA says whether the CUDA kernels are built.
 set(ZSQ_HAS_CUDA OFF)
 if(NOT ZSQ_CUDA STREQUAL "OFF")
   include(CheckLanguage)

@@ -1,0 +1,30 @@
+# What whoever works on zsq wants and who uses it decides for themselves, so it is read only where zsq is the
+# top-level project: warnings, sanitizers, the build type, where programs go, ccache, mold.
+
+# GCC 12 takes string concatenation for overlapping copies (its bug 105651).
+set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
+option(ZSQ_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+find_program(ZSQ_CCACHE ccache)
+if(ZSQ_CCACHE)
+  # What a precompiled header needs, by ccache's manual: its content counts, not when it was written.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ZSQ_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${ZSQ_CCACHE})
+endif()
+find_program(ZSQ_MOLD mold)
+if(ZSQ_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+if(ZSQ_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
