@@ -8,43 +8,14 @@ foreach(library IN LISTS libraries)
   string(REGEX REPLACE "^zsq_" "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-install(TARGETS ${libraries} EXPORT zsqTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(
+  TARGETS ${libraries}
+  EXPORT zsqTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set_target_properties(zsq PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS zsq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-# The public headers and what they include; none needs a torch header.
-foreach(
-  header
-  benchmarks/report.h
-  core/error.h
-  core/observer.h
-  core/settings.h
-  eval/options.h
-  eval/preprocessing_options.h
-  generator/image_options.h
-  generator/options.h
-  models/precision.h
-  pipeline/bench.h
-  pipeline/compare.h
-  pipeline/evaluate.h
-  pipeline/generate.h
-  pipeline/inspect.h
-  pipeline/quantize.h
-  pipeline/reproduce.h
-  pipeline/run.h
-  pipeline/scheme.h
-  pipeline/select.h
-  pipeline/sensitivity.h
-  pipeline/version.h
-  quant/mixed_options.h
-  quant/options.h
-  recipes/options.h
-  recipes/recipe.h
-  train/options.h
-  train/reconstruct_options.h)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zsq/${folder})
-endforeach()
 install(
   DIRECTORY recipes/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsq/recipes

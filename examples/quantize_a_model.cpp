@@ -2,11 +2,11 @@
 // The library in one page: a trained CNN file in, a quantized model out, with progress and errors.
 //   quantize_a_model MODEL.onnx OUTPUT_FOLDER [SCHEME [SETTING=VALUE...]]
 // For example: quantize_a_model resnet18.onnx out W4A4 finetune.iterations=500 process.seed=1
+#include <zsq/pipeline/quantize.h>
+
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include "pipeline/quantize.h"
 
 namespace {
 

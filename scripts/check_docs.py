@@ -29,6 +29,7 @@ FULL_RECIPE = re.compile(r"(?<![\w/.])((?:paper|ablation)/[a-z0-9_]+)(?![\w.*/])
 ABLATION_ROW = re.compile(r"(?<![\w/])(\d\d_[a-z_]+)(?![\w.*])")
 SOURCE_FILE = re.compile(r"(?:\w[\w.-]*/)+[\w.-]+\.(?:h|cpp|cu|py|sh|yaml|cmake|svg|json)")
 YAML_LINE = re.compile(r"^(\s*)([a-z_]+):\s*(\S?)")
+INCLUDE = re.compile(r"\s*#include\s*([<\"][^>\"]+\.h[>\"])")
 YAML_EXTRA = {"extends", "about", "expects"}
 
 
@@ -149,6 +150,15 @@ def check_source_files(root, document):
                 yield document, number, f"there is no file {code}"
 
 
+def check_includes(root, document):
+    """C++ is shown as users write it: public headers, as <zsq/...>."""
+    listed = root / "cmake/public_headers.txt"
+    public = {f"<zsq/{line}>" for line in listed.read_text().splitlines()} if listed.is_file() else set()
+    for number, line in document.fenced("cpp"):
+        if (match := INCLUDE.match(line)) and match[1] not in public:
+            yield document, number, f"{match[1]} is no public header; they are in cmake/public_headers.txt"
+
+
 def check_keys(program, document):
     found = [(number, key) for number, text in document.shown() for key in KEY.findall(text)]
     for number, key in found + list(document.yaml_keys()):
@@ -205,6 +215,7 @@ def offences(root, zsq):
     documents = [document for document in documents if document.path.name != "CHANGELOG.md"]
     for document in documents:
         yield from check_source_files(root, document)
+        yield from check_includes(root, document)
     if zsq is None:
         return
     program = Program(zsq)

@@ -32,10 +32,7 @@ MAY_INCLUDE = {
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
 OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
-# What a program that uses the library includes; with all they include in turn they know no torch.
-PUBLIC_HEADERS = ["pipeline/bench.h", "pipeline/compare.h", "pipeline/evaluate.h", "pipeline/generate.h", "pipeline/inspect.h",
-                  "pipeline/quantize.h", "pipeline/reproduce.h", "pipeline/run.h", "pipeline/scheme.h",
-                  "pipeline/select.h", "pipeline/sensitivity.h", "pipeline/version.h"]
+PUBLIC_HEADERS = ROOT / "cmake/public_headers.txt"
 TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}
 
 TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")
@@ -67,14 +64,18 @@ def offences_of_include(folder, name):
         yield f"{name} cannot share a program with the copy of fmt in libtorch"
 
 
-def offences_of_public_header(name, seen, chain=()):
-    """Torch headers that an included file brings along, with the way there."""
-    for _, included in includes(ROOT / name):
-        if TORCH.match(included):
-            yield f"{name}: reaches {included} ({' > '.join((*chain, name))})"
-        elif (ROOT / included).is_file() and included not in seen:
-            seen.add(included)
-            yield from offences_of_public_header(included, seen, (*chain, name))
+def offences_of_public_headers():
+    """Users have the listed headers alone, which must do without torch."""
+    listed = [line for line in PUBLIC_HEADERS.read_text().splitlines() if not line.startswith("#")]
+    for header in listed:
+        if not (ROOT / header).is_file():
+            yield f"cmake/public_headers.txt: there is no {header}"
+            continue
+        for number, name in includes(ROOT / header):
+            if TORCH.match(name):
+                yield f"{header}:{number}: a public header may not include {name}"
+            elif (ROOT / name).is_file() and name not in listed:
+                yield f"{header}:{number}: {name} is not in cmake/public_headers.txt"
 
 
 def check_file(path):
@@ -100,8 +101,8 @@ def main():
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
                    if path.suffix in {".h", ".cpp", ".cu", ".cuh"})
     offences = [message for path in files for message in check_file(path)]
-    for name in filter(lambda name: (ROOT / name).is_file(), PUBLIC_HEADERS):
-        offences += offences_of_public_header(name, set())
+    if PUBLIC_HEADERS.is_file():
+        offences += offences_of_public_headers()
     print("\n".join(offences) or f"{len(files)} files keep the rules")
     return bool(offences)
 

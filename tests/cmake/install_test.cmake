@@ -2,7 +2,7 @@ file(REMOVE_RECURSE ${FOLDER})
 foreach(
   command
   "--install;${BUILD};--prefix;${FOLDER}/prefix"
-  "-S;${SOURCE};-B;${FOLDER}/build;-G;${GENERATOR};-DCMAKE_PREFIX_PATH=${FOLDER}/prefix"
+  "-S;${SOURCE};-B;${FOLDER}/build;-G;${GENERATOR};-DCMAKE_PREFIX_PATH=${FOLDER}/prefix;-DREADME=${README}"
   "--build;${FOLDER}/build")
   execute_process(COMMAND ${CMAKE_COMMAND} ${command} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 endforeach()

@@ -1,4 +1,5 @@
-# The parent asserts about itself while it is configured; here, what stands in the files that CMake wrote.
+# The parent asserts about itself while it is configured; here, what stands in the files that CMake wrote, and
+# that a source of the parent finds the headers.
 file(REMOVE_RECURSE ${FOLDER})
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${FOLDER} -G ${GENERATOR} -DZSQ=${ZSQ} -DZSQ_CUDA=OFF
                         -DLIBTORCH_ROOT=${TORCH}
@@ -17,3 +18,6 @@ foreach(script IN LISTS install_scripts)
     message(FATAL_ERROR "zsq installs itself with its parent: ${script}")
   endif()
 endforeach()
+
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${FOLDER} --target CMakeFiles/program.dir/main.cpp.o
+                        COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)

@@ -35,6 +35,8 @@ class CheckDocs(unittest.TestCase):
             (root / "docs").mkdir()
             for file, text in (docs or {}).items():
                 (root / "docs" / file).write_text(text)
+            (root / "cmake").mkdir()
+            (root / "cmake" / "public_headers.txt").write_text("# The public headers\npipeline/quantize.h\n")
             (root / "scripts").mkdir()
             (root / "scripts" / "bench.py").write_text("add_argument('--static')")
             program = root / "zsq"
@@ -72,6 +74,12 @@ class CheckDocs(unittest.TestCase):
     def test_names_paths_that_do_not_exist(self):
         self.accepts("`scripts/bench.py` `elsewhere/bench.py` `val/n01.json`\n")
         self.names("`docs/none.svg`", "README.md:1: there is no file docs/none.svg")
+
+    def test_names_headers_that_users_do_not_have(self):
+        self.accepts("```cpp\n#include <vector>\n#include <zsq/pipeline/quantize.h>\n```\n")
+        for header in ('"pipeline/quantize.h"', "<pipeline/quantize.h>", "<zsq/pipeline/session.h>"):
+            self.names(f"```cpp\n#include {header}\n```\n", f"README.md:2: {header} is no public header; "
+                       "they are in cmake/public_headers.txt")
 
     def test_a_change_log_may_name_what_was(self):
         self.accepts("", {"../CHANGELOG.md": "`finetune.steps` `--recipe none`\n"})

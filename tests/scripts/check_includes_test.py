@@ -43,13 +43,18 @@ class CheckIncludes(unittest.TestCase):
                 self.assertEqual(status, 1)
                 self.assertIn(f"{name}:2: {message}", output)
 
-    def test_a_public_header_brings_no_torch_along(self):
+    def test_public_headers_are_complete_and_bring_no_torch_along(self):
         status, output = self.check({
-            "pipeline/quantize.h": LICENCE + '#include "quant/student.h"\n',
-            "quant/student.h": LICENCE + "#include <ATen/core/Tensor.h>\n",
+            "cmake/public_headers.txt": "# The public headers\npipeline/quantize.h\npipeline/gone.h\nrecipes/recipe.h\n",
+            "pipeline/quantize.h": LICENCE + '#include "recipes/recipe.h"\n#include "quant/options.h"\n',
+            "quant/options.h": LICENCE,
+            "recipes/recipe.h": LICENCE + "#include <ATen/core/Tensor.h>\n",
         })
         self.assertEqual(status, 1)
-        self.assertIn("pipeline/quantize.h > quant/student.h", output)
+        self.assertIn("there is no pipeline/gone.h", output)
+        self.assertIn("pipeline/quantize.h:3: quant/options.h is not in cmake/public_headers.txt", output)
+        self.assertIn("recipes/recipe.h:2: a public header may not include ATen/core/Tensor.h", output)
+        self.assertNotIn("quantize.h:2", output)
 
     def test_files_carry_the_licence_and_stay_short(self):
         status, output = self.check({"core/a.h": "#pragma once\n", "core/b.h": LICENCE + "\n" * 500})

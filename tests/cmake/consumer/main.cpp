@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody else's program: every public header, and one call that needs all of the library.
+// Somebody else's program, with a core/error.h of its own and a call that needs the whole library.
+#include <zsq/pipeline/bench.h>
+#include <zsq/pipeline/evaluate.h>
+#include <zsq/pipeline/inspect.h>
+#include <zsq/pipeline/quantize.h>
+#include <zsq/pipeline/run.h>
+#include <zsq/pipeline/version.h>
+
 #include <cstdio>
 #include <cstring>
 
-#include "pipeline/bench.h"
-#include "pipeline/evaluate.h"
-#include "pipeline/inspect.h"
-#include "pipeline/quantize.h"
-#include "pipeline/run.h"
-#include "pipeline/version.h"
+#include "core/error.h"
 
 int main() {
   zsq::QuantizeOptions options;
@@ -18,7 +20,7 @@ int main() {
     zsq::quantize("no_such_file.onnx", options, "consumer_output");
   } catch (const zsq::Error& error) {
     std::printf("as expected: %s\n", error.what());
-    return std::strstr(error.what(), "no_such_file.onnx") ? 0 : 1;
+    return std::strstr(error.what(), "no_such_file.onnx") ? consumer::kSuccess : 1;
   }
   return 1;
 }
