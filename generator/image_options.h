@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How single images are made: optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136,
 // HAST 2303.13826), procedurally generated (generator/dead_leaves.h), or by a generator (settings
-// "generate.*", train/generator_images.h). Torch-free; recipe keys
+// "generate.*", train/images/generator_images.h). Torch-free; recipe keys
 // "generate.images.*".
 #pragma once
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/bench.h"
-#include "pipeline/json.h"
+#include "pipeline/report/json.h"
 
 namespace zsq {
 namespace {

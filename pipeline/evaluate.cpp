@@ -3,8 +3,8 @@
 
 #include "eval/evaluate.h"
 #include "pipeline/boundary.h"
-#include "pipeline/json.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/report/json.h"
 #include "pipeline/session.h"
 
 namespace zsq {

@@ -6,9 +6,9 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
-#include "pipeline/json.h"
+#include "pipeline/report/json.h"
+#include "pipeline/report/student_layers.h"
 #include "pipeline/session.h"
-#include "pipeline/student_layers.h"
 
 namespace zsq {
 namespace {

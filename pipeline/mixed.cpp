@@ -6,10 +6,10 @@
 
 #include "exporters/export.h"
 #include "models/load.h"
-#include "pipeline/distilled.h"
-#include "pipeline/image_job.h"
-#include "pipeline/student_layers.h"
-#include "quant/allocate_bits.h"
+#include "pipeline/images/distilled.h"
+#include "pipeline/images/image_job.h"
+#include "pipeline/report/student_layers.h"
+#include "quant/bit_allocation/allocate_bits.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {

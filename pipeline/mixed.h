@@ -2,11 +2,11 @@
 // Bits of each layer under the budget of recipe.mixed.
 #pragma once
 #include "pipeline/quantize.h"
-#include "quant/sensitivity.h"
+#include "quant/bit_allocation/sensitivity.h"
 
 namespace zsq::pipeline {
 
-// On distilled images (pipeline/distilled.h).
+// On distilled images (pipeline/images/distilled.h).
 std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& teacher,
                                                          const std::string& sha256,
                                                          const Recipe& recipe, bool inputs,
@@ -18,7 +18,7 @@ std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& te
 //   target_bops  sum over layers of MACs x weight bits x input bits; per cent: of all layers at 8
 //                bits. A layer whose input stays float counts 32 bits for it.
 // Weights, and for target_bops inputs, get the bits from mixed.min_bits to mixed.max_bits that make
-// the sum of sensitivities least (quant/allocate_bits.h). First and last layer keep
+// the sum of sensitivities least (quant/bit_allocation/allocate_bits.h). First and last layer keep
 // first_last_bits, and for target_size inputs keep theirs. Fills recipe.quantize.*.layer_bits and
 // takes the target out of recipe.mixed, so that the recipe repeats the result. Error(usage) names
 // the smallest budget where the given one cannot be met.

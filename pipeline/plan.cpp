@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "models/blocks.h"
-#include "pipeline/image_job.h"
+#include "pipeline/images/image_job.h"
 #include "quant/student.h"
 
 namespace zsq::pipeline {

@@ -4,12 +4,12 @@
 
 #include "formats/atomic_file.h"
 #include "pipeline/boundary.h"
-#include "pipeline/describe.h"
-#include "pipeline/layer_errors.h"
 #include "pipeline/mixed.h"
 #include "pipeline/plan.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/verdict.h"
+#include "pipeline/report/describe.h"
+#include "pipeline/report/layer_errors.h"
+#include "pipeline/report/verdict.h"
 
 namespace zsq {
 namespace {

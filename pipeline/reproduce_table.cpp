@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "pipeline/json.h"
+#include "pipeline/report/json.h"
 #include "pipeline/reproduce.h"
 
 namespace zsq {

@@ -14,8 +14,8 @@
 #include "formats/npy.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
-#include "pipeline/json.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/report/json.h"
 #include "pipeline/session.h"
 
 namespace zsq {

@@ -7,8 +7,8 @@
 #include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
-#include "pipeline/result_json.h"
-#include "quant/bias_correction.h"
+#include "pipeline/report/result_json.h"
+#include "quant/calibration/bias_correction.h"
 
 namespace zsq::pipeline {
 namespace {

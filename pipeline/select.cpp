@@ -8,9 +8,9 @@
 #include "cuda_kernels/kl_divergence.h"
 #include "formats/atomic_file.h"
 #include "pipeline/boundary.h"
-#include "pipeline/distilled.h"
-#include "pipeline/finished_run.h"
+#include "pipeline/images/distilled.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/report/finished_run.h"
 #include "pipeline/session.h"
 
 namespace zsq {

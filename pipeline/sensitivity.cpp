@@ -6,9 +6,9 @@
 #include "formats/atomic_file.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
-#include "pipeline/json.h"
 #include "pipeline/mixed.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/report/json.h"
 #include "pipeline/session.h"
 
 namespace zsq {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
-#include "quant/bias_correction.h"
-#include "quant/equalize.h"
+#include "quant/calibration/bias_correction.h"
+#include "quant/calibration/ranges.h"
+#include "quant/data_free/equalize.h"
 #include "quant/placement.h"
-#include "quant/ranges.h"
+#include "quant/rounding/squant.h"
 #include "quant/split_hard_swish.h"
-#include "quant/squant.h"
 #include "quant/student.h"
 
 namespace zsq::quant {

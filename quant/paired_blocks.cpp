@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-#include "quant/equalize.h"
+#include "quant/data_free/equalize.h"
 
 namespace zsq::quant {
 namespace {

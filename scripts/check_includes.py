@@ -14,7 +14,6 @@ MAX_LINES = 500
 MAY_INCLUDE = {
     "core": [],
     "formats": ["core"],
-    "runtime": ["core", "formats"],
     "cuda_kernels": ["core"],
     "models": ["core", "formats"],
     "losses": ["core", "cuda_kernels"],
@@ -25,7 +24,7 @@ MAY_INCLUDE = {
     "exporters": ["core", "formats", "models", "quant"],
     "benchmarks": ["core", "cuda_kernels", "models", "quant", "generator", "train"],
     "recipes": ["core"],
-    "pipeline": ["core", "formats", "runtime", "cuda_kernels", "models", "losses", "quant", "generator",
+    "pipeline": ["core", "formats", "cuda_kernels", "models", "losses", "quant", "generator",
                  "eval", "train", "exporters", "benchmarks", "recipes"],
     "cli": ["core", "pipeline", "recipes"],
 }
@@ -33,7 +32,7 @@ MAY_INCLUDE = {
 OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 PUBLIC_HEADERS = ROOT / "cmake/public_headers.txt"
-TORCH_FREE = {"core", "formats", "runtime", "recipes", "cli"}
+TORCH_FREE = {"core", "formats", "recipes", "cli"}
 
 TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")
 WHOLE_TORCH = {"torch/torch.h", "torch/all.h", "ATen/ATen.h"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the KL on held-out synthetic images says about accuracy: the table in pipeline/verdict.cpp.
+"""Measures what the KL on held-out synthetic images says about accuracy: the table in pipeline/report/verdict.cpp.
 
 measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] [--recipes ...] [--seeds ...]
     quantizes MODEL once for each scheme, recipe and seed, measures it on the real images of DATA, and adds a

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 
 namespace zsq::train {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "cuda_kernels/kl_divergence.h"
 #include "models/blocks.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
 #include "train/features.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 #include "train/parameters.h"
 
 namespace zsq::train {

@@ -11,7 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/delayed_metrics.h"
 #include "train/graph_step.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 #include "train/schedule.h"
 
 namespace zsq::train {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "core/seed.h"
-#include "pipeline/image_job.h"
+#include "pipeline/images/image_job.h"
 #include "pipeline/stages/stages.h"
-#include "quant/bias_correction.h"
-#include "quant/equalize.h"
-#include "quant/ranges.h"
+#include "quant/calibration/bias_correction.h"
+#include "quant/calibration/ranges.h"
+#include "quant/data_free/equalize.h"
 
 namespace zsq::pipeline {
 

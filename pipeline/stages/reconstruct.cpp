@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/reconstruct.h"
+#include "train/reconstruction/reconstruct.h"
 
 #include "pipeline/stages/stages.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
 
 namespace zsq::pipeline {
 

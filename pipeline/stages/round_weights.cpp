@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stages/stages.h"
-#include "quant/gptq.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
+#include "quant/rounding/gptq.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "eval/evaluate.h"
-#include "pipeline/calibration_set.h"
-#include "pipeline/held_out.h"
+#include "pipeline/images/calibration_set.h"
+#include "pipeline/images/held_out.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/run_clock.h"
 #include "pipeline/run_state.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 #include "train/trainer.h"
 
 namespace zsq::pipeline {

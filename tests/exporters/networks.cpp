@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/seed.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
 
 namespace zsq::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "exporters/export.h"
 #include "models/execute.h"
 #include "models/load.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
 #include "tests/exporters/python.h"
 #include "tests/support/networks.h"
 #include "tests/support/shared.h"

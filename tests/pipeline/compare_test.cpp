@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "pipeline/layer_errors.h"
 #include "pipeline/quantize.h"
-#include "quant/ranges.h"
+#include "pipeline/report/layer_errors.h"
+#include "quant/calibration/ranges.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 

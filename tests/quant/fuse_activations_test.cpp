@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/execute.h"
-#include "quant/ranges.h"
+#include "quant/calibration/ranges.h"
 #include "tests/quant/net.h"
 
 namespace zsq::quant {

@@ -8,8 +8,8 @@
 #include "formats/npy.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
-#include "quant/ranges.h"
 #include "tests/quant/net.h"
 
 namespace zsq::quant {

@@ -7,7 +7,7 @@
 #include "models/blocks.h"
 #include "models/execute.h"
 #include "tests/train/tiny.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 #include "train/step.h"
 
 namespace zsq::train {

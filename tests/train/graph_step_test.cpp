@@ -9,7 +9,7 @@
 #include "cuda_kernels/device.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
-#include "train/image_bank.h"
+#include "train/images/image_bank.h"
 
 namespace zsq::train {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "cuda_kernels/fake_quant.h"
 #include "models/execute.h"
-#include "quant/squant.h"
+#include "quant/rounding/squant.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/images/distilled.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/rand.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "formats/safetensors.h"
+#include "models/load.h"
+#include "pipeline/images/image_job.h"
+#include "pipeline/preprocessing.h"
+#include "train/images/image_bank.h"
+
+namespace zsq::pipeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string keys_of(const models::Model& teacher, const PreprocessingOptions& data) {
+  return eval::is_given(data) ? eval::to_json(eval::to_options(preprocessing_of(teacher, data)))
+                              : "";
+}
+
+std::map<std::string, std::string> describe(const models::Model& teacher, const std::string& sha256,
+                                            const Recipe& recipe, const DistilledSet& set) {
+  std::map<std::string, std::string> metadata{{"source_sha256", sha256},
+                                              {"kind", "optimised, with squares of the next"},
+                                              {"purpose", set.purpose},
+                                              {"images", std::to_string(set.images)},
+                                              {"preprocessing", keys_of(teacher, recipe.data)}};
+  for (const SettingHelp& setting : describe_settings(recipe))
+    if (setting.key.starts_with("generate.images.") && setting.key != "generate.images.source")
+      metadata[setting.key] = setting.value;
+  return metadata;
+}
+
+// The name tells people whose images these are; the number tells sets apart.
+fs::path file_of(const std::map<std::string, std::string>& metadata) {
+  const fs::path folder = cache_folder();
+  if (folder.empty()) return {};
+  std::uint64_t number = 0;
+  for (const auto& [key, value] : metadata) number = stream_seed(number, key + "=" + value, 0);
+  char name[64];
+  std::snprintf(name, sizeof name, "%.12s_%016llx.safetensors",
+                metadata.at("source_sha256").c_str(), static_cast<unsigned long long>(number));
+  return folder / (metadata.at("purpose") + "_" + name);
+}
+
+// `distance`: from an image to the one that its square is taken from.
+at::Tensor with_cutmix(const at::Tensor& images, std::int64_t distance, std::uint64_t seed) {
+  at::Tensor result = images.clone();
+  const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
+  const auto side =
+      static_cast<std::int64_t>(std::sqrt(0.5) * static_cast<double>(std::min(height, width)));
+  const auto place = at::rand({n, 2}, at::detail::createCPUGenerator(seed), at::kDouble);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto start = [&](int axis, std::int64_t room) {
+      return static_cast<std::int64_t>(place[i][axis].item<double>() *
+                                       static_cast<double>(room + 1));
+    };
+    const auto top = start(0, height - side), left = start(1, width - side);
+    const auto square = [&](const at::Tensor& image) {
+      return image.narrow(1, top, side).narrow(2, left, side);
+    };
+    square(result[i]).copy_(square(images[(i + distance) % n]));
+  }
+  return result;
+}
+
+at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,
+                Observer& observer) {
+  const std::uint64_t seed = stream_seed(0, set.purpose, 0);
+  train::ImageJob job = image_job(teacher, recipe, set.images);
+  job.seed = seed;
+  job.options.source = ImageSource::optimised;
+  return with_cutmix(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
+}
+
+}  // namespace
+
+fs::path cache_folder() {
+  const auto from = [](const char* variable, const char* below) -> fs::path {
+    const char* value = std::getenv(variable);
+    return value && *value ? fs::path(value) / below : fs::path();
+  };
+  for (const fs::path& path :
+       {from("ZSQ_CACHE", ""), from("XDG_CACHE_HOME", "zsq"), from("HOME", ".cache/zsq")})
+    if (!path.empty()) return path;
+  return {};
+}
+
+at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t seed) {
+  const auto most = images.size(0);
+  if (most < 2) return images;
+  std::vector<at::Tensor> rounds;
+  for (std::int64_t round = 0; round * most < n; ++round)
+    rounds.push_back(with_cutmix(images, round % (most - 1) + 1,
+                                 stream_seed(seed, "squares", static_cast<std::uint64_t>(round))));
+  return at::cat(rounds).narrow(0, 0, n);
+}
+
+at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {
+  const at::Tensor images = train::load_bank(bank, teacher).images;
+  return images.narrow(0, 0, std::min(most, images.size(0))).to(teacher.parameters.device());
+}
+
+at::Tensor distilled_images(const models::Model& teacher, const std::string& sha256,
+                            const Recipe& recipe, const DistilledSet& set, Observer& observer) {
+  const auto metadata = describe(teacher, sha256, recipe, set);
+  const fs::path file = file_of(metadata);
+  std::error_code unreachable;
+  if (!file.empty() && fs::exists(file, unreachable)) {
+    try {
+      return bank_images(file, teacher, set.images);
+    } catch (const Error& error) {
+      observer.on_message(LogLevel::warning,
+                          std::string(error.what()) + "; its images are generated again");
+    }
+  }
+  observer.on_message(LogLevel::info, "optimising " + std::to_string(set.images) + " images for " +
+                                          set.purpose +
+                                          (file.empty() ? "" : ", cached in " + file.string()));
+  const at::Tensor images = make(teacher, recipe, set, observer);
+  if (!file.empty()) {
+    try {
+      fs::create_directories(file.parent_path(), unreachable);
+      formats::write_safetensors(file, {{{"images", models::to_array(images)}}, metadata});
+    } catch (const Error& error) {
+      observer.on_message(LogLevel::warning,
+                          std::string(error.what()) + "; the images are not cached");
+    }
+  }
+  return images.to(teacher.parameters.device());
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/images/held_out.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/seed.h"
+#include "models/load.h"
+#include "pipeline/images/distilled.h"
+#include "pipeline/images/image_job.h"
+#include "train/agreement.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr std::int64_t kMostSteps = 40, kLeastSteps = 8, kLeastImages = 16;
+// Of all optimised images together: a few seconds on two CPU cores.
+constexpr double kMultiplyAccumulates = 1e11;
+// A forward pass, and a backward pass to the pixels that costs as much.
+constexpr double kPassesPerStep = 2;
+
+// As many images as have room for enough steps, and then the steps that have room.
+DistilledSet optimised_set(const models::Model& teacher, std::int64_t wanted,
+                           ImageOptions& images) {
+  const auto macs = models::multiply_accumulates(teacher);
+  const double step = kPassesPerStep * std::accumulate(macs.begin(), macs.end(), 0.0);
+  const auto affordable = [&](double per_unit) {
+    return static_cast<std::int64_t>(kMultiplyAccumulates / std::max(per_unit, 1.0));
+  };
+  const std::int64_t number =
+      std::clamp(affordable(step * kMostSteps), std::min(wanted, kLeastImages), wanted);
+  images.steps =
+      std::clamp(affordable(step * static_cast<double>(number)), kLeastSteps, kMostSteps);
+  images.batch_size = std::max<std::int64_t>(2, number);
+  return {"held_out", number};
+}
+
+at::Tensor optimised(const models::Model& teacher, const std::string& sha256, const Recipe& recipe,
+                     Observer& observer) {
+  Recipe own;  // the same images for every recipe
+  own.data = recipe.data;
+  own.quantize = recipe.quantize;
+  own.images.precision = recipe.images.precision;
+  const auto set = optimised_set(teacher, recipe.process.agreement_images, own.images);
+  const at::Tensor images = distilled_images(teacher, sha256, own, set, observer);
+  const std::int64_t wanted = recipe.process.agreement_images;
+  return images.size(0) < wanted ? mixed_images(images, wanted, stream_seed(0, "held_out", 1))
+                                 : images;
+}
+
+at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
+  return pipeline::dead_leaves(teacher, recipe, 0, recipe.process.agreement_images,
+                               stream_seed(0, "held_out", 0));
+}
+
+}  // namespace
+
+std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
+                                           const Recipe& recipe, const at::Tensor& from_bank,
+                                           Observer& observer) {
+  const std::int64_t wanted = recipe.process.agreement_images;
+  if (wanted == 0) return {};
+  const auto seed = static_cast<std::uint64_t>(recipe.process.seed);
+  std::vector<HeldOutImages> kinds{
+      {"dead_leaves", held_out_leaves(teacher, recipe), {}},
+      {"optimised",
+       from_bank.defined() && from_bank.size(0) > 0
+           ? mixed_images(from_bank.cpu(), std::min(wanted, from_bank.size(0)), seed)
+           : optimised(teacher, sha256, recipe, observer),
+       {}}};
+  for (auto& kind : kinds) {
+    kind.images = kind.images.to(teacher.parameters.device());
+    kind.logits = train::logits_of(teacher.graph, teacher.parameters, kind.images);
+  }
+  return kinds;
+}
+
+std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_out,
+                                        const models::Graph& graph,
+                                        const models::ParameterStore& parameters) {
+  std::vector<SyntheticResult> results;
+  for (const auto& kind : held_out) {
+    const auto seen =
+        train::compare_logits(kind.logits, train::logits_of(graph, parameters, kind.images));
+    results.push_back({kind.kind, seen.images, seen.kl, seen.agreement});
+  }
+  return results;
+}
+
+PooledResult pool(const std::vector<SyntheticResult>& results) {
+  PooledResult all;
+  for (const auto& result : results) {
+    const auto n = static_cast<double>(result.images);
+    all.divergence += std::log(result.divergence) / static_cast<double>(results.size());
+    all.agreement += n * result.agreement;
+    all.images += result.images;
+  }
+  const auto n = static_cast<double>(std::max<std::int64_t>(all.images, 1));
+  return {results.empty() ? 0 : std::exp(all.divergence), all.agreement / n, all.images};
+}
+
+bool is_better(const std::vector<SyntheticResult>& now,
+               const std::vector<SyntheticResult>& before) {
+  return pool(now).divergence < pool(before).divergence;
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Held-out synthetic images: nothing learns from them; students are compared with their teacher on
+// them. There are two kinds, because the KL on one kind alone misleads: a student can fit the
+// images that it was made on.
+//   dead_leaves  procedurally generated (generator/dead_leaves.h)
+//   optimised    against the teacher, then CutMix (pipeline/images/distilled.h), or what a bank of
+//                `zsq generate` holds out
+#pragma once
+#include "core/observer.h"
+#include "pipeline/quantize.h"
+#include "quant/student.h"
+
+namespace zsq::pipeline {
+
+struct HeldOutImages {
+  std::string kind;
+  at::Tensor images;  // f32 [N, C, H, W] on the teacher's device
+  at::Tensor logits;  // f32 [N, classes], the teacher's
+};
+
+// process.agreement_images of each kind; empty if that is 0. For a large network fewer images are
+// optimised and then combined (CutMix): they are made with a fixed number of multiply-accumulates,
+// so that the same network has the same images everywhere, and kept in the cache folder.
+// `from_bank`: what a bank holds out; undefined: none.
+std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
+                                           const Recipe& recipe, const at::Tensor& from_bank,
+                                           Observer& observer);
+
+// KL(teacher || student) at temperature 1 in nats per image, and the share of images of which both
+// say the same class, for each kind.
+std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_out,
+                                        const models::Graph& graph,
+                                        const models::ParameterStore& parameters);
+
+// The measure that stages, runs and verdicts are judged by. divergence: geometric mean of the KL
+// over the kinds, so that a change counts by its ratio and neither kind outweighs the other.
+// agreement: over all images. {} if there is none.
+struct PooledResult {
+  double divergence = 0, agreement = 0;
+  std::int64_t images = 0;
+};
+PooledResult pool(const std::vector<SyntheticResult>& results);
+
+// Whether the divergence of `now` is smaller.
+bool is_better(const std::vector<SyntheticResult>& now, const std::vector<SyntheticResult>& before);
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/images/image_job.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/lerp.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "core/stopwatch.h"
+#include "generator/dead_leaves.h"
+#include "pipeline/preprocessing.h"
+#include "pipeline/session.h"
+#include "train/images/finished_images.h"
+#include "train/images/generator_images.h"
+
+namespace zsq::pipeline {
+namespace {
+
+// What a network receives for a pixel, per channel.
+at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
+  std::vector<double> values;
+  for (std::size_t c = 0; c < preprocessing.mean.size(); ++c)
+    values.push_back(preprocessing.value(pixel, c));
+  return at::tensor(values, at::kFloat);
+}
+
+at::Tensor dead_leaves_of(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
+  const auto shares =
+      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
+  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
+}
+
+train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observer,
+                                    const train::ImageSink& sink) {
+  const Stopwatch begin;
+  train::FinishedImages finished(job, sink);
+  for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
+    if (observer.stop_requested())
+      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
+                                          std::to_string(job.images) + " images; nothing was kept");
+    finished.add(dead_leaves_of(job, first, std::min(job.options.batch_size, job.images - first)));
+  }
+  train::ImageReport report = finished.report();
+  report.seconds = begin.seconds();
+  return report;
+}
+
+// The registry of image sources, in the order of ImageSource. A new one: a function, a line here, a
+// name in generator/image_options.h, a test, a line in docs/method.md.
+using MakeImages = train::ImageReport (*)(const train::ImageJob&, Observer&,
+                                          const train::ImageSink&);
+constexpr std::array<MakeImages, EnumNames<ImageSource>::names.size()> kSources{
+    train::make_images, make_dead_leaves, train::make_generator_images};
+
+}  // namespace
+
+train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
+  train::ImageJob job{teacher, recipe.images, images,
+                      static_cast<std::uint64_t>(recipe.process.seed)};
+  job.generator = recipe.generate;
+  if (!eval::is_given(recipe.data)) {
+    if (recipe.images.source != ImageSource::dead_leaves) return job;
+    const QuantOptions& q = recipe.quantize;
+    const bool known = q.image_lo < q.image_hi;
+    const auto channels = teacher.graph.input_shape[0];
+    job.lowest = at::full({channels}, known ? q.image_lo : -2.0, at::kFloat);
+    job.highest = at::full({channels}, known ? q.image_hi : 2.0, at::kFloat);
+    return job;
+  }
+  const eval::Preprocessing preprocessing = preprocessing_of(teacher, recipe.data);
+  const std::int64_t channels = teacher.graph.input_shape[0];
+  if (channels != 3)
+    throw Error(ErrorCode::usage, "the preprocessing '" + preprocessing.name +
+                                      "' is of images with 3 channels, the network takes " +
+                                      std::to_string(channels));
+  job.lowest = pixel_value(preprocessing, 0);
+  job.highest = pixel_value(preprocessing, 255);
+  return job;
+}
+
+train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
+                               const train::ImageSink& sink) {
+  return kSources.at(static_cast<std::size_t>(job.options.source))(job, observer, sink);
+}
+
+at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
+  if (job.options.source == ImageSource::dead_leaves)  // needs nothing of the teacher
+    return dead_leaves_of(job, 0, job.images);
+  std::vector<at::Tensor> batches;
+  pipeline::make_images(job, observer,
+                        [&](const train::MadeImages& made) { batches.push_back(made.images); });
+  return at::cat(batches);
+}
+
+at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                       std::int64_t n, std::uint64_t seed) {
+  Recipe own = recipe;
+  own.images.source = ImageSource::dead_leaves;
+  train::ImageJob job = image_job(teacher, own, n);
+  job.seed = seed;
+  return dead_leaves_of(job, first, n).to(teacher.parameters.device());
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images for a teacher from the source that a recipe names (generate.images.source).
+#pragma once
+#include "core/observer.h"
+#include "recipes/recipe.h"
+#include "train/images/make_images.h"
+
+namespace zsq::pipeline {
+
+// How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
+// what an 8-bit image can have; Error(usage) if the network takes no colour images. Dead leaves
+// without: quantize.image_lo to image_hi or, if these are not set, -2 to 2.
+train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
+
+// train::make_images(), train::make_generator_images(), or dead leaves, whose labels are what the
+// teacher sees.
+train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
+                               const train::ImageSink& sink);
+
+// All of them, [N, C, H, W] on the CPU.
+at::Tensor made_images(const train::ImageJob& job, Observer& observer);
+
+// Dead leaves whatever the recipe's source: images first to first + n - 1 of a seed, on the
+// teacher's device, in the range of image_job().
+at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                       std::int64_t n, std::uint64_t seed);
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/report/result_json.h"
+
+namespace zsq {
+namespace {
+
+using pipeline::Json;
+
+Json accuracy(const std::optional<Accuracy>& a) {
+  if (!a) return {{"top1", nullptr}, {"top5", nullptr}, {"images", nullptr}};
+  return {{"top1", a->top1}, {"top5", a->top5}, {"images", a->images}};
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json mixed_json(const std::optional<MixedResult>& mixed) {
+  if (!mixed) return nullptr;
+  return {{"budget_kind", mixed->budget_kind},
+          {"budget", mixed->budget},
+          {"used", mixed->used},
+          {"predicted_divergence", mixed->predicted_divergence}};
+}
+
+Json kept_json(const std::optional<BestCheckpointResult>& kept) {
+  if (!kept) return nullptr;
+  const auto measured = [](const Divergence& d) {
+    return Json{{"divergence", d.divergence}, {"agreement", d.agreement}};
+  };
+  return {{"iteration", kept->iteration},   {"checks", kept->checks},
+          {"images", kept->images},         {"seconds", kept->seconds},
+          {"start", measured(kept->start)}, {"kept", measured(kept->kept)},
+          {"last", measured(kept->last)}};
+}
+
+Json layer_json(const LayerResult& layer) {
+  return {{"name", layer.name},
+          {"op", layer.op},
+          {"weight_bits", layer.weight_bits},
+          {"activation_bits", layer.activation_bits},
+          {"scale", layer.scale},
+          {"zero_point", layer.zero_point},
+          {"crossings", layer.crossings},
+          {"range_update_flips", layer.range_update_flips},
+          {"weight_sqnr", number_or_null(layer.weight_sqnr)},
+          {"output_sqnr", number_or_null(layer.output_sqnr)},
+          {"executes_as", text_or_null(layer.executes_as)},
+          {"reason", text_or_null(layer.reason)}};
+}
+
+}  // namespace
+
+std::string to_json(const QuantizeReport& r) {
+  Json layers = Json::array(), files = Json::array();
+  for (const LayerResult& layer : r.layers) layers.push_back(layer_json(layer));
+  for (const auto& file : r.files) files.push_back(file.string());
+  const Json json{{"model", r.model},
+                  {"scheme", r.scheme},
+                  {"mode", r.mode},
+                  {"recipe", r.recipe},
+                  {"target", r.target},
+                  {"seed", r.seed},
+                  {"tool_version", r.tool_version},
+                  {"source_sha256", r.source_sha256},
+                  {"setting",
+                   {{"weights", r.weights},
+                    {"activations", r.activations},
+                    {"first_last_bits", r.first_last_bits},
+                    {"float_tensors", r.float_tensors}}},
+                  {"iterations", r.iterations},
+                  {"skipped_steps", r.skipped_steps},
+                  {"seconds", r.seconds},
+                  {"evaluation_seconds", r.evaluation_seconds},
+                  {"size", {{"fp32_bytes", r.fp32_bytes}, {"quantized_bytes", r.quantized_bytes}}},
+                  {"mixed", mixed_json(r.mixed)},
+                  {"data", text_or_null(r.data)},
+                  {"preset", text_or_null(r.preset)},
+                  {"preprocessing", pipeline::json_or_null(r.preprocessing)},
+                  {"teacher", accuracy(r.teacher)},
+                  {"student", accuracy(r.student)},
+                  {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
+                  {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
+                  {"synthetic", r.synthetic},
+                  {"verdict", text_or_null(r.verdict)},
+                  {"costliest_layer", text_or_null(r.costliest_layer)},
+                  {"stages", r.stages},
+                  {"kept", kept_json(r.kept)},
+                  {"layers", layers},
+                  {"blocks", r.blocks},
+                  {"files", files}};
+  return pipeline::dump(json, 1) + "\n";
+}
+
+}  // namespace zsq

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of a run that both the report and the checkpoint hold, as JSON. nlohmann/json finds
+// these functions by the type of the argument.
+#pragma once
+#include <cmath>
+#include <limits>
+
+#include "pipeline/quantize.h"
+#include "pipeline/report/json.h"
+
+namespace zsq {
+
+// JSON has no infinity and no NaN.
+inline pipeline::Json number_or_null(double value) {
+  return std::isfinite(value) ? pipeline::Json(value) : pipeline::Json(nullptr);
+}
+
+inline void to_json(pipeline::Json& json, const SyntheticResult& r) {
+  json = {{"kind", r.kind},
+          {"images", r.images},
+          {"divergence", r.divergence},
+          {"agreement", r.agreement}};
+}
+
+inline void from_json(const pipeline::Json& json, SyntheticResult& r) {
+  json.at("kind").get_to(r.kind);
+  json.at("images").get_to(r.images);
+  json.at("divergence").get_to(r.divergence);
+  json.at("agreement").get_to(r.agreement);
+}
+
+inline void to_json(pipeline::Json& json, const StageResult& r) {
+  json = {{"name", r.name},
+          {"estimate", number_or_null(r.estimate)},
+          {"seconds", r.seconds},
+          {"outcome", r.outcome},
+          {"synthetic", r.synthetic}};
+}
+
+inline void from_json(const pipeline::Json& json, StageResult& r) {
+  const pipeline::Json& estimate = json.at("estimate");
+  r.estimate =
+      estimate.is_null() ? std::numeric_limits<double>::infinity() : estimate.get<double>();
+  json.at("name").get_to(r.name);
+  json.at("seconds").get_to(r.seconds);
+  json.at("outcome").get_to(r.outcome);
+  json.at("synthetic").get_to(r.synthetic);
+}
+
+inline void to_json(pipeline::Json& json, const BlockResult& r) {
+  json = {{"name", r.name}, {"before", r.before}, {"after", r.after}, {"iterations", r.iterations}};
+}
+
+inline void from_json(const pipeline::Json& json, BlockResult& r) {
+  json.at("name").get_to(r.name);
+  json.at("before").get_to(r.before);
+  json.at("after").get_to(r.after);
+  json.at("iterations").get_to(r.iterations);
+}
+
+}  // namespace zsq

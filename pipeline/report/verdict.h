@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+#include "pipeline/quantize.h"
+
+namespace zsq::pipeline {
+
+// What the divergence on held-out synthetic images (pool() in pipeline/images/held_out.h) says
+// about a student's accuracy, in one sentence; empty without images. `classes` of the network. The
+// relation and its spread are measured in docs/results.md.
+std::string verdict_on(const std::vector<SyntheticResult>& synthetic, std::int64_t classes);
+
+}  // namespace zsq::pipeline

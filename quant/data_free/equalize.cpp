@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/data_free/equalize.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/where.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace zsq::quant {
+namespace {
+
+using models::Graph;
+using models::Node;
+using models::NodeId;
+
+constexpr double kReach = 4, kReachBelowBound = 8;  // deviations
+constexpr double kShareOfRange = 0.75;  // of linear layers; chosen by KL on synthetic images
+constexpr double kMost = 1024;          // f and 1 / f
+
+bool is_relu(const Node& node) {
+  const auto* clip = models::get_if<models::Clip>(node);
+  return models::is<models::LeakyRelu>(node) || (clip && clip->lo == 0);
+}
+
+double bound_of(const Node& node) {
+  const auto* clip = models::get_if<models::Clip>(node);
+  return clip ? clip->hi : std::numeric_limits<double>::infinity();
+}
+
+bool scales_through(const Node& node) {
+  const auto* pad = models::get_if<models::Pad>(node);
+  return is_relu(node) || models::is<models::MaxPool>(node) || models::is<models::AvgPool>(node) ||
+         (pad && pad->value == 0 && pad->before[1] == 0 && pad->after[1] == 0);
+}
+
+at::Tensor power_of_two(const at::Tensor& x) { return x.log2().round().exp2(); }
+
+// What matters is how channels compare.
+at::Tensor log_ratio(const at::Tensor& x) {
+  const auto log = x.clamp_min(1e-9).log();
+  return log.sub(log.mean());
+}
+
+// A convolution that reads a tensor, and the lowest bound that values meet on the way.
+struct Reader {
+  NodeId layer = -1;
+  double bound = std::numeric_limits<double>::infinity();
+};
+
+class Equalizer {
+ public:
+  Equalizer(models::Model model, Equalization which)
+      : model_(std::move(model)), which_(which), consumers_(model_.graph.consumers()) {
+    for (const auto& node : model_.graph.nodes)
+      for (const auto& [role, name] : node.params) ++uses_[name];
+  }
+
+  models::Model run() && {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < model_.graph.nodes.size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      if (!models::is<models::BatchNorm>(model_.graph[id])) continue;
+      if (const auto reader = reader_behind_relu(id)) balance(id, *reader);
+    }
+    for (auto& group : linear_groups()) balance(group);
+    return std::move(model_);
+  }
+
+ private:
+  struct Linear {                                      // tensors that additions join
+    std::vector<NodeId> tensors, norms, layers, read;  // layers[i] reads read[i]
+    bool closed = true;                                // nothing else reads or makes one
+  };
+
+  std::optional<Reader> reader_behind_relu(NodeId id) const {
+    const Graph& graph = model_.graph;
+    Reader reader;
+    for (bool relu = false; id != graph.output && consumers_[id].size() == 1;) {
+      id = consumers_[id][0];
+      relu = relu || is_relu(graph[id]);
+      reader.bound = std::min(reader.bound, bound_of(graph[id]));
+      reader.layer = id;
+      if (models::is<models::Conv2d>(graph[id])) return relu ? std::optional(reader) : std::nullopt;
+      if (!scales_through(graph[id])) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  bool is_own(const Node& node, const char* role) const {
+    const auto found = node.params.find(role);
+    return found != node.params.end() && uses_.at(found->second) == 1;
+  }
+  bool can_scale(NodeId norm) const {
+    return is_own(model_.graph[norm], "gamma") && is_own(model_.graph[norm], "beta");
+  }
+  bool can_take_out(NodeId layer) const {
+    const auto* conv = models::get_if<models::Conv2d>(model_.graph[layer]);
+    return conv && is_own(model_.graph[layer], "weight") &&
+           (conv->groups == 1 || is_depthwise(layer));
+  }
+
+  at::Tensor& param(NodeId node, const char* role) {
+    return model_.parameters.at(model_.graph[node].params.at(role));
+  }
+  const at::Tensor& param(NodeId node, const char* role) const {
+    return model_.parameters.at(model_.graph[node].params.at(role));
+  }
+
+  bool is_depthwise(NodeId layer) const {
+    const auto groups = models::get_if<models::Conv2d>(model_.graph[layer])->groups;
+    const auto& weight = param(layer, "weight");
+    return groups > 1 && groups == weight.size(0) && weight.size(1) == 1;
+  }
+  // Per channel that it reads; of a depthwise convolution, which has a scale for each, 1.
+  at::Tensor largest_weight(NodeId layer) const {
+    const auto& weight = param(layer, "weight");
+    return is_depthwise(layer) ? at::ones({weight.size(0)}, weight.options())
+                               : weight.abs().amax({0, 2, 3});
+  }
+
+  void scale(NodeId norm, const at::Tensor& factor) {
+    for (const char* role : {"gamma", "beta"}) param(norm, role) = param(norm, role).mul(factor);
+  }
+  void take_out(NodeId layer, const at::Tensor& factor) {
+    std::vector<std::int64_t> shape{1, 1, 1, 1};
+    shape[is_depthwise(layer) ? 0 : 1] = -1;
+    param(layer, "weight") = param(layer, "weight").div(factor.view(shape));
+  }
+
+  void balance(NodeId norm, const Reader& reader) {
+    if (!can_scale(norm) || !can_take_out(reader.layer)) return;
+    const bool depthwise = is_depthwise(reader.layer), bounded = std::isfinite(reader.bound);
+    if (!depthwise && (bounded || which_ != Equalization::all)) return;
+    const auto reach =
+        param(norm, "beta").add(param(norm, "gamma").abs(), bounded ? kReachBelowBound : kReach);
+    const auto largest = largest_weight(reader.layer);
+    at::Tensor factor;
+    if (bounded)
+      factor = reach.reciprocal().mul(reader.bound).clamp_min(1);
+    else
+      factor = power_of_two(depthwise ? reach.reciprocal() : largest.div(reach).sqrt());
+    // A channel that is always 0, or that nothing reads.
+    factor = at::where(reach.gt(0).logical_and(largest.gt(0)), factor, 1).clamp(1 / kMost, kMost);
+    scale(norm, factor);
+    take_out(reader.layer, factor);
+  }
+
+  std::vector<Linear> linear_groups() const {
+    const Graph& graph = model_.graph;
+    std::vector<int> group_of(graph.nodes.size(), -1);
+    std::vector<Linear> groups;
+    const auto join = [&](NodeId id, int to) {
+      const int from = group_of[id];
+      if (from == to) return;
+      for (NodeId tensor : groups[from].tensors) group_of[tensor] = to;
+      auto& moved = groups[from].tensors;
+      groups[to].tensors.insert(groups[to].tensors.end(), moved.begin(), moved.end());
+      groups[to].closed = groups[to].closed && groups[from].closed;
+      moved.clear();
+    };
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const auto id = static_cast<NodeId>(i);
+      const bool add = models::is<models::Add>(graph[id]);
+      if (!add && !models::is<models::BatchNorm>(graph[id])) continue;
+      group_of[i] = static_cast<int>(groups.size());
+      groups.push_back({{id}, {}, {}, {}, id != graph.output});
+      if (!add) continue;
+      for (NodeId input : graph[id].inputs)
+        if (group_of[input] < 0)
+          groups[group_of[i]].closed = false;
+        else
+          join(input, group_of[i]);
+    }
+    for (auto& group : groups) find_members(group);
+    std::erase_if(groups, [](const Linear& g) { return !g.closed || g.layers.empty(); });
+    return groups;
+  }
+
+  void find_members(Linear& group) const {
+    for (NodeId id : group.tensors) {
+      if (models::is<models::BatchNorm>(model_.graph[id])) {
+        group.norms.push_back(id);
+        group.closed = group.closed && can_scale(id);
+      }
+      for (NodeId reader : consumers_[id]) {
+        if (models::is<models::Add>(model_.graph[reader])) continue;
+        group.closed = group.closed && can_take_out(reader);
+        group.layers.push_back(reader);
+        group.read.push_back(id);
+      }
+    }
+  }
+
+  // |mean| + 4 deviations of sums of independent BatchNorm outputs.
+  at::Tensor reach_of(NodeId id) const {
+    const auto [mean, variance] = moments_of(id);
+    return mean.abs().add(variance.sqrt(), kReach);
+  }
+  std::pair<at::Tensor, at::Tensor> moments_of(NodeId id) const {
+    if (models::is<models::BatchNorm>(model_.graph[id]))
+      return {param(id, "beta"), param(id, "gamma").square()};
+    const auto [a, u] = moments_of(model_.graph[id].inputs[0]);
+    const auto [b, v] = moments_of(model_.graph[id].inputs[1]);
+    return {a.add(b), u.add(v)};
+  }
+
+  void balance(const Linear& group) {
+    at::Tensor exponent;
+    for (std::size_t i = 0; i < group.layers.size(); ++i) {
+      const auto one = log_ratio(largest_weight(group.layers[i]))
+                           .mul(1 - kShareOfRange)
+                           .sub(log_ratio(reach_of(group.read[i])), kShareOfRange);
+      exponent = exponent.defined() ? exponent.add(one) : one;
+    }
+    const auto factor =
+        exponent.div(static_cast<double>(group.layers.size())).exp().clamp(1 / kMost, kMost);
+    for (NodeId norm : group.norms) scale(norm, factor);
+    for (NodeId layer : group.layers) take_out(layer, factor);
+  }
+
+  models::Model model_;
+  Equalization which_;
+  std::vector<std::vector<NodeId>> consumers_;
+  std::map<std::string, int> uses_;
+};
+
+}  // namespace
+
+models::Model equalize(models::Model model, const QuantOptions& options) {
+  const auto which = options.equalize;
+  const bool eight = std::min(options.weights.num_bits, options.activations.num_bits) >= 8;
+  if (which == Equalization::none || (which == Equalization::inverted_residuals && eight))
+    return model;
+  return Equalizer(std::move(model), which).run();
+}
+
+}  // namespace zsq::quant

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/data_free/inferred_values.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/mv.h>
+
+#include <algorithm>
+
+#include "quant/data_free/moments.h"
+#include "quant/student.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::NodeId;
+
+constexpr std::int64_t kMostValues = 4096;
+
+}  // namespace
+
+InferredValues::InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
+                               const std::vector<NodeId>& nodes)
+    : graph_(graph) {
+  std::vector<NodeId> wanted;
+  for (NodeId id : nodes)
+    if (rows_.try_emplace(before_clip(id)).second) wanted.push_back(before_clip(id));
+  const auto rows = activation_distributions(graph, parameters, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i) rows_[wanted[i]] = rows[i];
+}
+
+distribution::Values InferredValues::of(NodeId node) const {
+  auto rows = distribution::distinct(rows_.at(before_clip(node)));
+  if (rows.size(1) > kMostValues) {
+    const auto chosen = at::linspace(0, rows.size(1) - 1, kMostValues, at::kDouble).round();
+    rows = rows.index_select(1, chosen.to(at::kLong).to(rows.device()));
+  }
+  auto [values, probabilities] = distribution::interpolated(rows);
+  return {clipped(node, values), probabilities.unsqueeze(1)};
+}
+
+at::Tensor InferredValues::mean_of(
+    NodeId node, const std::function<at::Tensor(const at::Tensor&)>& function) const {
+  return distribution::elementwise({rows_.at(before_clip(node))}, [&](const auto& in) {
+    std::vector<at::Tensor> means;
+    for (const auto& rows : in[0].flatten(1).split(kMostValues, 1)) {
+      const auto [values, probabilities] = distribution::interpolated(rows);
+      means.push_back(at::mv(function(clipped(node, values)).t(), probabilities));
+    }
+    auto shape = in[0].sizes().vec();
+    shape[0] = 1;
+    return at::cat(means).view(shape);
+  });
+}
+
+NodeId InferredValues::before_clip(NodeId id) const {
+  if (!models::is<models::Clip>(graph_[id])) return id;
+  id = graph_[id].inputs[0];
+  while (activation_quantizer(graph_[id])) id = graph_[id].inputs[0];
+  return id;
+}
+
+at::Tensor InferredValues::clipped(NodeId id, const at::Tensor& values) const {
+  const auto* clip = models::get_if<models::Clip>(graph_[id]);
+  return clip ? values.clamp(clip->lo, clip->hi) : values;
+}
+
+}  // namespace zsq::quant

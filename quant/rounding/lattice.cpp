@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/rounding/lattice.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/argsort.h>
+#include <ATen/ops/cholesky_solve.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_cholesky.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace zsq::quant {
+namespace {
+
+constexpr std::int64_t kBlock = 64, kSweeps = 100;
+
+struct Grid {
+  double scale, lowest, highest;
+  double nearest(double steps) const { return std::clamp(std::nearbyint(steps), lowest, highest); }
+};
+
+const double* data(const at::Tensor& t) { return t.const_data_ptr<double>(); }
+
+Grid grid_at(const CodeGrids& g, std::int64_t row) {
+  return {data(g.scale)[row], data(g.lowest)[row], data(g.highest)[row]};
+}
+
+// The tree of one row.
+class Tree {
+ public:
+  Tree(const double* unit, const double* weight, std::int64_t n)
+      : unit_(unit), weight_(weight), n_(n), codes_(n), errors_(n) {}
+
+  void search(const double* target, const Grid& grid, double* codes) {
+    target_ = target;
+    grid_ = grid;
+    nodes_ = CodeLattice::kTreeNodes;
+    least_ = std::numeric_limits<double>::infinity();
+    visit(n_ - 1, 0, codes);
+  }
+
+ private:
+  void visit(std::int64_t j, double cost, double* best) {
+    if (j < 0) {
+      least_ = cost;
+      std::copy(codes_.begin(), codes_.end(), best);
+      return;
+    }
+    double wanted = target_[j];
+    for (std::int64_t i = j + 1; i < n_; ++i) wanted -= unit_[i * n_ + j] * errors_[i];
+    wanted /= grid_.scale;
+    double code = grid_.nearest(wanted), below = code - 1, above = code + 1;
+    for (;;) {
+      const double miss = (code - wanted) * grid_.scale;
+      const double total = cost + weight_[j] * miss * miss;
+      if (total >= least_ || (nodes_-- <= 0 && std::isfinite(least_))) return;
+      codes_[j] = code;
+      errors_[j] = code * grid_.scale - target_[j];
+      visit(j - 1, total, best);
+      const bool down = below >= grid_.lowest, up = above <= grid_.highest;
+      if (!down && !up) return;
+      code = down && (!up || wanted - below <= above - wanted) ? below-- : above++;
+    }
+  }
+
+  const double *unit_, *weight_, *target_ = nullptr;
+  std::int64_t n_, nodes_ = 0;
+  Grid grid_{};
+  std::vector<double> codes_, errors_;
+  double least_ = 0;
+};
+
+// Single codes of one row; `pull` holds A v and is kept up to date.
+void descend(const double* matrix, std::int64_t n, const Grid& grid, double* codes, double* pull) {
+  bool changed = true;
+  for (std::int64_t sweep = 0; changed && sweep < kSweeps; ++sweep) {
+    changed = false;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double own = matrix[j * n + j];
+      const double step = grid.nearest(codes[j] - pull[j] / own / grid.scale) - codes[j];
+      if (step == 0 || std::abs(step) * own * grid.scale * (1 - 1e-9) >= 2 * std::abs(pull[j]))
+        continue;  // equally good: it stays
+      codes[j] += step;
+      for (std::int64_t i = 0; i < n; ++i) pull[i] += step * grid.scale * matrix[j * n + i];
+      changed = true;
+    }
+  }
+}
+
+}  // namespace
+
+CodeLattice::CodeLattice(const at::Tensor& matrix) : n_(matrix.size(0)) {
+  order_ = at::argsort(matrix.diagonal(), /*stable=*/true);
+  back_ = at::argsort(order_);
+  matrix_ = matrix.index_select(0, order_).index_select(1, order_).contiguous();
+  cholesky_ = at::linalg_cholesky(matrix_);
+  unit_ = cholesky_.div(cholesky_.diagonal()).contiguous();
+  weight_ = cholesky_.diagonal().square().contiguous();
+}
+
+at::Tensor CodeLattice::solve(const at::Tensor& rows) const {
+  return at::cholesky_solve(rows.index_select(1, order_).t(), cholesky_).t().index_select(1, back_);
+}
+
+at::Tensor CodeLattice::nearest_planes(const at::Tensor& target, const CodeGrids& grids) const {
+  auto codes = at::empty_like(target), errors = at::empty_like(target),
+       moved = at::zeros_like(target);
+  const std::int64_t n = n_;
+  for (std::int64_t end = n, begin; end > 0; end = begin) {
+    begin = std::max<std::int64_t>(0, end - kBlock);
+    const double *t = data(target), *unit = data(unit_);
+    double *c = codes.mutable_data_ptr<double>(), *e = errors.mutable_data_ptr<double>(),
+           *m = moved.mutable_data_ptr<double>();
+    at::parallel_for(0, target.size(0), 16, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        const Grid grid = grid_at(grids, row);
+        const std::int64_t at = row * n;
+        for (std::int64_t j = end - 1; j >= begin; --j) {
+          c[at + j] = grid.nearest((t[at + j] - m[at + j]) / grid.scale);
+          e[at + j] = c[at + j] * grid.scale - t[at + j];
+          for (std::int64_t i = begin; i < j; ++i) m[at + i] += e[at + j] * unit[j * n + i];
+        }
+      }
+    });
+    if (begin > 0)
+      moved.narrow(1, 0, begin)
+          .add_(at::matmul(errors.slice(1, begin, end),
+                           unit_.slice(0, begin, end).slice(1, 0, begin)));
+  }
+  return codes;
+}
+
+void CodeLattice::improve(const at::Tensor& target, const CodeGrids& grids,
+                          NearestCodes& found) const {
+  const auto scale = grids.scale.unsqueeze(1);
+  const double *matrix = data(matrix_), *t = data(target);
+  double* c = found.codes.mutable_data_ptr<double>();
+  if (n_ <= kTreeCodes)
+    at::parallel_for(0, target.size(0), 1, [&](std::int64_t first, std::int64_t last) {
+      Tree tree(data(unit_), data(weight_), n_);
+      for (std::int64_t row = first; row < last; ++row)
+        tree.search(t + row * n_, grid_at(grids, row), c + row * n_);
+    });
+  auto pull = at::matmul(found.codes.mul(scale).sub(target), matrix_);
+  double* p = pull.mutable_data_ptr<double>();
+  at::parallel_for(0, target.size(0), 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; ++row)
+      descend(matrix, n_, grid_at(grids, row), c + row * n_, p + row * n_);
+  });
+  found.best = found.codes.sub(pull.div(matrix_.diagonal()).div(scale));
+  found.error = found.codes.mul(scale).sub(target).mul(pull).sum(1);
+}
+
+NearestCodes CodeLattice::nearest(const at::Tensor& target, const CodeGrids& grids) const {
+  const auto ordered = target.index_select(1, order_).contiguous();
+  NearestCodes found;
+  found.codes = nearest_planes(ordered, grids);
+  improve(ordered, grids, found);
+  found.codes = found.codes.index_select(1, back_);
+  found.best = found.best.index_select(1, back_);
+  return found;
+}
+
+}  // namespace zsq::quant

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/rounding/soft_rounding.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/logit.h>
+#include <ATen/ops/sigmoid.h>
+
+namespace zsq::quant {
+namespace {
+
+constexpr double kStretch = 1.2, kBelow = -0.1;
+
+at::Tensor gate(const at::Tensor& v) {
+  return at::sigmoid(v).mul(kStretch).add(kBelow).clamp(0, 1);
+}
+
+// [C] or [] against a weight [C, ...].
+at::Tensor along_rows(const at::Tensor& t, const at::Tensor& weight) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(t.dim() ? weight.dim() : 0), 1);
+  if (!shape.empty()) shape[0] = -1;
+  return t.reshape(shape);
+}
+
+}  // namespace
+
+SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& weight,
+                           const models::ParameterStore& parameters)
+    : scale_name_(quantizer.scale_name()) {
+  const at::NoGradGuard no_grad;
+  const auto [scale, zero_point] = quantizer.grid(weight, parameters);
+  const auto steps = weight.div(along_rows(scale, weight));
+  floor_ = steps.floor();
+  logits_ = at::logit(steps.sub(floor_).sub(kBelow).div(kStretch)).requires_grad_(true);
+  const auto zero = along_rows(zero_point, weight);
+  lowest_ = zero.neg().add(quantizer.spec().qmin);
+  highest_ = zero.neg().add(quantizer.spec().qmax);
+}
+
+at::Tensor SoftRounding::on_grid(const at::Tensor& steps,
+                                 const models::ParameterStore& parameters) const {
+  return at::clamp(steps, lowest_, highest_).mul(along_rows(parameters.at(scale_name_), floor_));
+}
+
+at::Tensor SoftRounding::forward(const std::vector<at::Tensor>&,
+                                 const models::ParameterStore& parameters) const {
+  return on_grid(gate(logits_).add(floor_), parameters);
+}
+
+at::Tensor SoftRounding::rounding_regularizer(double sharpness) const {
+  return gate(logits_).mul(2).sub(1).abs().pow(sharpness).mean().neg().add(1);
+}
+
+at::Tensor SoftRounding::decided(const models::ParameterStore& parameters) const {
+  const at::NoGradGuard no_grad;
+  return on_grid(gate(logits_).ge(0.5).to(floor_.scalar_type()).add(floor_), parameters);
+}
+
+}  // namespace zsq::quant

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moments and bias correction against images drawn from the distribution that the BatchNorm layers
+// of small networks claim: every pixel of the input is N(0, 1), and BatchNorm has mean 0, variance
+// 1, eps 0.
+#include "quant/data_free/moments.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "models/execute.h"
+#include "quant/calibration/bias_correction.h"
+#include "quant/fold_batch_norm.h"
+#include "quant/student.h"
+#include "tests/quant/net.h"
+
+namespace zsq::quant {
+namespace {
+
+using models::NodeId;
+
+constexpr std::int64_t kImages = 8000;
+
+// BatchNorm behind N(0, 1): its output has mean beta and variance gamma^2.
+NodeId standard_norm(test::Net& net, const std::string& name, NodeId x, std::int64_t channels) {
+  const NodeId id = net.batch_norm(name, x, channels);
+  net.model().parameters.at(name + ".mean").zero_();
+  net.model().parameters.at(name + ".variance").fill_(1);
+  std::get<models::BatchNorm>(net.model().graph[id].op).eps = 0;
+  return id;
+}
+
+// Means and variances of nodes over drawn images, at each place.
+std::vector<Moments> sampled(const models::Graph& graph, const models::ParameterStore& parameters,
+                             const std::vector<NodeId>& nodes) {
+  const auto [c, h, w] = graph.input_shape;
+  models::Taps taps{nodes, {}};
+  models::execute(graph, parameters, test::normal({kImages, c, h, w}, 77), &taps);
+  std::vector<Moments> result;
+  for (const auto& x : taps.values)
+    result.push_back({x.mean(at::IntArrayRef{0}, true), x.var(at::IntArrayRef{0}, true, true)});
+  return result;
+}
+
+void expect_close(const Moments& told, const Moments& seen, const std::string& name) {
+  const auto deviation = seen.variance.sqrt().add(1e-3);
+  EXPECT_EQ(told.mean.sizes(), seen.mean.sizes()) << name;
+  // About five deviations of the sample's mean and variance.
+  EXPECT_LT(told.mean.sub(seen.mean).abs().div(deviation).max().item<float>(), 0.06) << name;
+  EXPECT_LT(told.variance.sub(seen.variance).abs().div(deviation.square()).max().item<float>(), 0.2)
+      << name;
+}
+
+TEST(Moments, AgreeWithDrawnImages) {
+  test::Net net({6, 5, 4}, 3);
+  const NodeId left = net.op("left", models::Slice{1, 0, 3}, {net.input()});
+  const NodeId right = net.op("right", models::Slice{1, 3, 6}, {net.input()});
+  const NodeId a = standard_norm(net, "a", left, 3), b = standard_norm(net, "b", right, 3);
+  net.model().parameters.set("constant", test::normal({3, 1, 1}, 5));
+  const NodeId constant = net.op("constant", models::Parameter{}, {}, {{"value", "constant"}});
+  const NodeId sum = net.op("sum", models::Add{}, {a, b});
+  const std::vector<NodeId> nodes{
+      net.op("relu", models::Clip{}, {a}),
+      net.op("relu6", models::Clip{0, 1.5}, {sum}),
+      net.op("band", models::Clip{-0.5, 0.25}, {b}),
+      net.op("below", models::Clip{-std::numeric_limits<float>::infinity(), 0.5}, {b}),
+      net.op("leaky", models::LeakyRelu{0.1}, {a}),
+      net.op("hardswish", models::HardSwish{}, {sum}),
+      net.op("sigmoid", models::Sigmoid{}, {b}),
+      sum,
+      net.op("product", models::Mul{}, {a, b}),
+      net.op("shifted", models::Add{}, {a, constant}),
+      net.op("scaled", models::Mul{}, {constant, a}),
+      net.op("joined", models::Concat{1}, {b, a}),
+      net.op("padded", models::Pad{{0, 0, 1, 0}, {0, 0, 0, 2}, 0.5}, {a}),
+      net.conv("conv", net.op("c", models::Clip{}, {a}), 3, 4, 3, 1, true)};
+  const auto model = net.finish(nodes.back());
+  const auto told = activation_moments(model.graph, model.parameters, nodes);
+  const auto seen = sampled(model.graph, model.parameters, nodes);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    expect_close(told[i], seen[i], model.graph[nodes[i]].name);
+}
+
+// Far from the ends, beyond them, and without any spread; a dead channel is its beta.
+TEST(Moments, OfClippedConstantsAndDeadChannels) {
+  test::Net net({4, 2, 2}, 1);
+  const NodeId bn = net.batch_norm("bn", net.input(), 4);
+  const auto model = net.finish(net.op("relu6", models::Clip{0, 6}, {bn}));
+  auto parameters = model.parameters;
+  const float betas[] = {-2, 2.5, 7, 0};
+  for (int c = 0; c < 4; ++c) parameters.at("bn.beta")[c] = betas[c];
+  parameters.at("bn.variance").zero_();
+  const auto [mean, variance] =
+      activation_moments(model.graph, parameters, {model.graph.output})[0];
+  EXPECT_LT(variance.max().item<float>(), 1e-12);
+  const float expected[] = {0, 2.5, 6, 0};
+  for (int c = 0; c < 4; ++c) EXPECT_NEAR(mean[0][c][1][1].item<float>(), expected[c], 1e-6);
+}
+
+// stem BatchNorm - ReLU - conv - BatchNorm - ReLU - conv - pool - linear, with true statistics.
+models::Model drawn_network(bool bias) {
+  test::Net net({4, 6, 6}, 9);
+  NodeId x = net.relu("relu0", standard_norm(net, "bn0", net.input(), 4));
+  const NodeId conv = net.conv("conv", x, 4, 24, 3, 2);
+  x = net.relu("relu1", net.batch_norm("bn1", conv, 24));
+  x = net.conv("plain", x, 24, 6, 3, 1, bias);
+  x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  auto model = net.finish(net.linear("fc", x, 6, 5));
+  models::Taps taps{{conv}, {}};
+  models::execute(model.graph, model.parameters, test::normal({2000, 4, 6, 6}, 55), &taps);
+  model.parameters.set("bn1.mean", taps.values[0].mean({0, 2, 3}));
+  model.parameters.set("bn1.variance", taps.values[0].var({0, 2, 3}, false));
+  return model;
+}
+
+// How far the student's channel means are off, relative to the teacher's spread.
+double shift_of(const models::Model& teacher, const Student& student, const std::string& node) {
+  const auto means = [&](const models::Graph& graph, const models::ParameterStore& parameters) {
+    const auto moments = sampled(graph, parameters, {graph.id_of(node)})[0];
+    return moments.mean.reshape({moments.mean.size(1), -1}).mean(1);
+  };
+  const auto spread = sampled(teacher.graph, teacher.parameters, {teacher.graph.id_of(node)})[0];
+  return means(student.graph, student.parameters)
+      .sub(means(teacher.graph, teacher.parameters))
+      .abs()
+      .max()
+      .div(spread.variance.mean().sqrt())
+      .item<double>();
+}
+
+TEST(BiasCorrection, TakesTheMeanErrorOutOfEveryLayer) {
+  for (const bool bias : {false, true}) {
+    const auto teacher = drawn_network(bias);
+    QuantOptions options;
+    options.weights.num_bits = options.first_last_bits = 2;
+    const auto plain = insert_quantizers(teacher, options);
+    options.bias_correction = BiasCorrection::bn_statistics;
+    const auto corrected = insert_quantizers(teacher, options);
+    // Exact for the first layer; the second one's input is not quite normal, and the third reads
+    // what the errors of both have left.
+    for (const auto& [node, rest] : {std::pair{"bn1", 0.02}, {"plain", 0.15}, {"fc", 0.15}}) {
+      const double before = shift_of(teacher, plain, node);
+      EXPECT_GT(before, 0.1) << node;
+      EXPECT_LT(shift_of(teacher, corrected, node), std::max(rest * before, 0.015)) << node;
+    }
+    EXPECT_TRUE(
+        at::equal(plain.parameters.at("conv.weight"), corrected.parameters.at("conv.weight")));
+    // The integer form takes the bias along.
+    for (const auto& site : weight_sites(corrected))
+      EXPECT_FALSE(
+          at::equal(integer_weights(plain, site).bias, integer_weights(corrected, site).bias));
+  }
+}
+
+// Exporters of ONNX files store equal tensors once.
+TEST(BiasCorrection, LayersThatShareTheirBetaGetTheirOwn) {
+  auto teacher = drawn_network(true);
+  for (auto& node : teacher.graph.nodes)
+    if (node.name == "plain")
+      node.params["bias"] = "shared";
+    else if (node.name == "bn1")
+      node.params["beta"] = "shared24";
+  teacher.parameters.set("shared", teacher.parameters.at("plain.bias"));
+  teacher.parameters.set("shared24", teacher.parameters.at("bn1.beta"));
+  auto twin = teacher;
+  for (auto& node : twin.graph.nodes)
+    if (node.name == "bn1") node.params["mean"] = "shared24";
+  QuantOptions options;
+  options.bias_correction = BiasCorrection::bn_statistics;
+  const auto own = insert_quantizers(teacher, options), split = insert_quantizers(twin, options);
+  EXPECT_FALSE(at::equal(own.parameters.at("shared24"), teacher.parameters.at("shared24")));
+  EXPECT_TRUE(at::equal(split.parameters.at("shared24"), teacher.parameters.at("shared24")));
+}
+
+}  // namespace
+}  // namespace zsq::quant

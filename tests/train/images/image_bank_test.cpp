@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/images/image_bank.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "formats/safetensors.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "tests/support/seed_each_test.h"
+#include "tests/train/tiny.h"
+
+namespace zsq::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BankFile : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove(path_); }
+  void save(const std::string& name, const at::Tensor& images) {
+    formats::write_safetensors(path_, {{{name, models::to_array(images)}}, {{"seed", "5"}}});
+  }
+  ErrorCode code() {
+    try {
+      load_bank(path_, tiny_teacher());
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  }
+  fs::path path_ = fs::temp_directory_path() / ("zsq_bank_" + std::to_string(getpid()));
+};
+
+TEST_F(BankFile, IsReadWithItsMetadata) {
+  const auto images = at::randn({5, 3, 8, 8});
+  save("images", images);
+  const auto bank = load_bank(path_, tiny_teacher());
+  EXPECT_TRUE(bank.images.equal(images));
+  EXPECT_EQ(bank.metadata.at("seed"), "5");
+}
+
+TEST_F(BankFile, OfAnotherKindIsRefused) {
+  EXPECT_EQ(code(), ErrorCode::bad_input);  // none
+  save("pictures", at::randn({5, 3, 8, 8}));
+  EXPECT_EQ(code(), ErrorCode::bad_input);
+  save("images", at::randn({5, 3, 8, 8}).to(at::kHalf));
+  EXPECT_EQ(code(), ErrorCode::bad_input);
+  save("images", at::randn({0, 3, 8, 8}));
+  EXPECT_EQ(code(), ErrorCode::bad_input);
+  save("images", at::randn({5, 3, 8, 9}));
+  EXPECT_EQ(code(), ErrorCode::usage);
+}
+
+ImageOptions plain() {
+  ImageOptions options;
+  options.augment_share = 0;
+  return options;
+}
+
+// Image i of the bank is i everywhere.
+ImageBank numbered(std::int64_t n) {
+  return {at::arange(n, at::kFloat).view({n, 1, 1, 1}).expand({n, 3, 8, 8}).contiguous(), {}};
+}
+
+TEST(BankDraws, ReplaceTheLastImagesOfABatch) {
+  const BankDraws draws(numbered(50), 0.3, plain(), 1);
+  const auto images = at::full({10, 3, 8, 8}, -1.0);
+  const auto mixed = draws.mixed(images, 4);
+  EXPECT_TRUE(mixed.slice(0, 0, 7).equal(images.slice(0, 0, 7)));
+  const auto drawn = mixed.slice(0, 7);
+  EXPECT_GE(drawn.min().item<double>(), 0);
+  // Whole images of the bank: one number each.
+  EXPECT_LT((drawn - drawn.slice(1, 0, 1).slice(2, 0, 1).slice(3, 0, 1)).abs().max().item<double>(),
+            1e-4);
+  EXPECT_TRUE(mixed.equal(draws.mixed(images, 4)));
+  EXPECT_FALSE(mixed.equal(draws.mixed(images, 5)));
+  EXPECT_FALSE(mixed.equal(BankDraws(numbered(50), 0.3, plain(), 2).mixed(images, 4)));
+}
+
+TEST(BankDraws, EveryImageComesUp) {
+  const BankDraws draws(numbered(6), 1, plain(), 1);
+  std::set<int> seen;
+  for (std::uint64_t step = 0; step < 10; ++step) {
+    const auto mixed = draws.mixed(at::full({8, 3, 8, 8}, -1.0), step);
+    for (std::int64_t i = 0; i < 8; ++i)
+      seen.insert(static_cast<int>(std::lround(mixed[i][0][0][0].item<double>())));
+  }
+  EXPECT_EQ(seen, (std::set<int>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(BankDraws, BringTheTeachersAnswers) {
+  const auto teacher = tiny_teacher();
+  const auto answers = [&](const at::Tensor& images) {
+    return models::execute(teacher.graph, teacher.parameters, images);
+  };
+  const auto images = at::randn({8, 3, 8, 8});
+  const std::vector<models::NodeId> features{teacher.graph.id_of("conv1.relu")};
+  const auto maps = [&](const at::Tensor& x) {
+    models::Taps taps{features, {}};
+    models::execute(teacher.graph, teacher.parameters, x, &taps);
+    return taps.values;
+  };
+  const Batch batch{images, answers(images), at::full({}, 0.5), at::zeros({}, at::kBool),
+                    maps(images)};
+  ImageOptions options;
+  options.augment_share = 1;
+  const ImageBank bank{at::randn({20, 3, 8, 8}), {}};
+  const auto mixed = BankDraws(bank, 0.5, options, 1).mixed(batch, teacher, features, 3);
+  EXPECT_FALSE(mixed.images.equal(images));
+  EXPECT_LT((mixed.logits - answers(mixed.images)).abs().max().item<double>(), 1e-5);
+  EXPECT_TRUE(mixed.features.at(0).allclose(maps(mixed.images).at(0), 1e-4, 1e-5));
+  EXPECT_EQ(mixed.loss.item<double>(), 0.5);
+  const auto alone = BankDraws(bank, 0.01, options, 1).mixed(batch, teacher, features, 3);
+  EXPECT_TRUE(alone.images.equal(images));
+}
+
+TEST(BankDraws, TrainTheStudent) {
+  const auto weights_after = [](const BankDraws* bank) {
+    Tiny tiny;
+    auto job = tiny.job();
+    job.bank = bank;
+    Observer observer;
+    EXPECT_EQ(run(job, observer).skipped, 0);
+    return tiny.student.parameters.at("conv2.w").detach().clone();
+  };
+  const BankDraws a({at::randn({20, 3, 8, 8}), {}}, 0.5, {}, 1);
+  const auto with = weights_after(&a);
+  EXPECT_TRUE(with.equal(weights_after(&a)));
+  EXPECT_FALSE(with.equal(weights_after(nullptr)));
+}
+
+}  // namespace
+}  // namespace zsq::train

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/images/make_images.h"
+
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "models/execute.h"
+#include "tests/train/tiny.h"
+#include "train/images/image_rate.h"
+#include "train/parameters.h"
+
+namespace zsq::train {
+namespace {
+
+struct Made {
+  ImageReport report;
+  at::Tensor images, labels, logits;
+  std::vector<std::int64_t> sizes;
+};
+
+Made make(const ImageJob& job) {
+  Made made;
+  std::vector<at::Tensor> images, labels, logits;
+  Observer observer;
+  made.report = make_images(job, observer, [&](const MadeImages& batch) {
+    images.push_back(batch.images);
+    labels.push_back(batch.labels);
+    logits.push_back(batch.logits);
+    made.sizes.push_back(batch.images.size(0));
+  });
+  made.images = at::cat(images);
+  made.labels = at::cat(labels);
+  made.logits = at::cat(logits);
+  return made;
+}
+
+ImageOptions short_options(std::int64_t steps) {
+  ImageOptions options;
+  options.batch_size = 8;
+  options.steps = steps;
+  return options;
+}
+
+// A network of random weights has no images that suit both terms, nor some for each class: each
+// term is followed alone, and how far is compared.
+TEST(MakeImages, TheTeacherComesToSeeTheLabelsAndItsOwnStatistics) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(150);
+  const auto start = make({teacher, short_options(0), 16, 1}).report;
+  const auto statistics = make({teacher, options, 16, 1}).report;
+  options.bns_weight = 0;
+  const auto labels = make({teacher, options, 16, 1}).report;
+  EXPECT_EQ(start.steps, 0);
+  EXPECT_EQ(labels.steps, 300);
+  EXPECT_LT(labels.cross_entropy, 0.5 * start.cross_entropy);
+  EXPECT_LT(labels.cross_entropy, 0.95 * statistics.cross_entropy);
+  EXPECT_LT(statistics.batch_norm_statistics, 0.5 * start.batch_norm_statistics);
+  EXPECT_LT(statistics.batch_norm_statistics, 0.5 * labels.batch_norm_statistics);
+}
+
+TEST(MakeImages, ReportsWhatTheFinishedImagesAre) {
+  const auto teacher = tiny_teacher();
+  for (const bool swing : {false, true}) {
+    auto options = short_options(5);
+    options.swing_convolution = swing;
+    options.low_pass_cutoff = 2;
+    const auto made = make({teacher, options, 8, 1});
+    models::Taps taps{models::batch_norm_inputs(teacher.graph), {}};
+    const auto logits = models::execute(teacher.graph, teacher.parameters, made.images, &taps);
+    EXPECT_LT((logits - made.logits).abs().max().item<double>(), 1e-5);
+    EXPECT_NEAR(losses::hard_sample_cross_entropy(logits, made.labels, 0).item<double>(),
+                made.report.cross_entropy, 1e-5);
+    EXPECT_NEAR(
+        losses::batch_norm_statistics(losses::batch_moments(taps.values), running_moments(teacher))
+            .item<double>(),
+        made.report.batch_norm_statistics, 1e-5);
+    EXPECT_NEAR(logits.argmax(1).eq(made.labels).to(at::kDouble).mean().item<double>(),
+                made.report.label_agreement, 1e-9);
+  }
+}
+
+TEST(MakeImages, Bf16LearnsAsWell) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(40);
+  const auto wide = make({teacher, options, 8, 1});
+  options.precision = Precision::bf16;
+  const auto narrow = make({teacher, options, 8, 1});
+  EXPECT_FALSE(narrow.images.equal(wide.images));
+  EXPECT_NEAR(narrow.report.batch_norm_statistics, wide.report.batch_norm_statistics,
+              0.2 * wide.report.batch_norm_statistics);
+  EXPECT_NEAR(narrow.report.cross_entropy, wide.report.cross_entropy,
+              0.2 * wide.report.cross_entropy);
+}
+
+TEST(MakeImages, BatchesAreNearlyEqualAndEachItsOwn) {
+  const auto teacher = tiny_teacher();
+  const auto made = make({teacher, short_options(2), 19, 1});
+  EXPECT_EQ(made.sizes, (std::vector<std::int64_t>{6, 6, 7}));
+  EXPECT_EQ(made.images.size(0), 19);
+  EXPECT_TRUE(made.labels.equal(bank_labels(19, 4, 1)));
+  EXPECT_FALSE(made.images.slice(0, 0, 6).equal(made.images.slice(0, 6, 12)));
+}
+
+TEST(MakeImages, TheSeedDecides) {
+  const auto teacher = tiny_teacher();
+  const auto a = make({teacher, short_options(3), 8, 1}),
+             b = make({teacher, short_options(3), 8, 1}),
+             c = make({teacher, short_options(3), 8, 2});
+  EXPECT_TRUE(a.images.equal(b.images));
+  EXPECT_FALSE(a.images.equal(c.images));
+}
+
+TEST(MakeImages, PixelsStayWhatAPixelCanBe) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(20);
+  options.low_pass_cutoff = 3;
+  const auto made = make({teacher, options, 8, 1, at::full({3}, -0.5), at::full({3}, 0.25)});
+  EXPECT_GE(made.images.min().item<double>(), -0.5);
+  EXPECT_LE(made.images.max().item<double>(), 0.25);
+  // Free pixels go further.
+  EXPECT_GT(make({teacher, options, 8, 1}).images.max().item<double>(), 0.25);
+}
+
+TEST(MakeImages, EveryClassIsAsFrequentAndTheOrderIsNotFixed) {
+  const auto labels = bank_labels(23, 5, 3);
+  const auto counts = at::bincount(labels, {}, 5);
+  EXPECT_EQ(counts.min().item<std::int64_t>(), 4);
+  EXPECT_EQ(counts.max().item<std::int64_t>(), 5);
+  EXPECT_FALSE(labels.slice(0, 0, 5).equal(labels.slice(0, 5, 10)) &&
+               labels.slice(0, 5, 10).equal(labels.slice(0, 10, 15)));
+  EXPECT_TRUE(labels.slice(0, 0, 7).equal(bank_labels(7, 5, 3)));
+}
+
+TEST(MakeImages, StopsAndRefuses) {
+  class Impatient : public Observer {
+   public:
+    void on_progress(const Progress& progress) override { steps = progress.step; }
+    bool stop_requested() override { return steps >= 3; }
+    std::int64_t steps = 0;
+  } impatient;
+  const auto teacher = tiny_teacher();
+  const auto code_of = [&](const ImageJob& job, Observer& observer) {
+    try {
+      make_images(job, observer, [](const MadeImages&) {});
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  };
+  EXPECT_EQ(code_of({teacher, short_options(5), 8, 1}, impatient), ErrorCode::stopped);
+  EXPECT_EQ(impatient.steps, 3);
+  Observer observer;
+  EXPECT_EQ(code_of({teacher, short_options(5), 0, 1}, observer), ErrorCode::usage);
+  auto broken = tiny_teacher();
+  broken.parameters.at("fc.b").fill_(std::nan(""));
+  EXPECT_EQ(code_of({broken, short_options(5), 8, 1}, observer), ErrorCode::numeric_failure);
+}
+
+TEST(ImageRate, Schedules) {
+  ImageOptions options;
+  options.steps = 400;
+  options.lr = 0.2;
+  const ImageRate cosine(options);
+  EXPECT_DOUBLE_EQ(cosine.at(0), 0.2);
+  EXPECT_NEAR(cosine.at(200), 0.1, 1e-12);
+  EXPECT_NEAR(cosine.at(100), 0.2 * (1 + std::sqrt(0.5)) / 2, 1e-12);
+
+  options.schedule = RateSchedule::plateau;
+  ImageRate plateau(options);
+  plateau.saw(1);
+  for (int i = 0; i < 20; ++i) plateau.saw(1);  // steps / 20 without a fall are borne
+  EXPECT_DOUBLE_EQ(plateau.at(0), 0.2);
+  plateau.saw(0.99999);  // a fall too small to count
+  EXPECT_NEAR(plateau.at(0), 0.02, 1e-12);
+  for (int i = 0; i < 1000; ++i) plateau.saw(1);
+  EXPECT_DOUBLE_EQ(plateau.at(0), 1e-4);
+}
+
+}  // namespace
+}  // namespace zsq::train

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/reconstruction/reconstruct.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/round.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "models/load.h"
+#include "quant/calibration/ranges.h"
+#include "quant/fold_batch_norm.h"
+#include "quant/paired_blocks.h"
+#include "tests/quant/net.h"
+#include "tests/support/networks.h"
+#include "tests/train/tiny.h"
+#include "train/reconstruction/reconstruct_block.h"
+
+namespace zsq::train {
+namespace {
+
+QuantOptions bits(std::int64_t weights, std::int64_t activations) {
+  QuantOptions options;
+  options.weights.num_bits = weights;
+  options.activations.num_bits = activations;
+  options.activations.calibration_images = 32;
+  return options;
+}
+
+ReconstructOptions short_run() {
+  ReconstructOptions options;
+  options.iterations = 60;
+  options.batch_size = 8;
+  options.rounding_lr = 6;
+  return options;
+}
+
+at::Tensor noise(const models::Model& model, std::int64_t n, std::uint64_t seed) {
+  const auto& [c, h, w] = model.graph.input_shape;
+  return test::normal({n, c, h, w}, seed);
+}
+
+struct Prepared {
+  Prepared(models::Model model, const QuantOptions& quant, std::int64_t n = 32)
+      : teacher(std::move(model)),
+        student(quant::insert_quantizers(teacher, quant)),
+        images(noise(teacher, n, 3)) {
+    quant::calibrate(student, [&] { return images; });
+  }
+  ReconstructJob job(const ReconstructOptions& options) {
+    return {teacher, student, images, options, 5, time_budget};
+  }
+  ReconstructReport run(const ReconstructOptions& options, Observer& observer) {
+    return reconstruct(job(options), observer);
+  }
+  ReconstructReport run(const ReconstructOptions& options) {
+    Observer silent;
+    return run(options, silent);
+  }
+  at::Tensor logits(const at::Tensor& x) const {
+    const at::NoGradGuard no_grad;
+    return models::execute(student.graph, student.parameters, x);
+  }
+  models::Model teacher;
+  quant::Student student;
+  at::Tensor images;
+  double time_budget = 0;
+};
+
+void expect_every_block_gains(const ReconstructReport& report) {
+  for (const auto& block : report.blocks) EXPECT_LT(block.after, block.before) << block.name;
+}
+
+// The latent weights lie in the middle of their cells, and what is exported are these codes.
+void expect_decided(const quant::Student& student) {
+  for (const auto& site : quant::weight_sites(student)) {
+    const auto& latent = student.parameters.at(site.parameter);
+    EXPECT_FALSE(latent.requires_grad());
+    const auto [scale, zero_point] = site.op->grid(latent, student.parameters);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(latent.dim()), 1);
+    rows[0] = -1;
+    const auto steps = latent.div(scale.view(rows));
+    EXPECT_LT(steps.sub(steps.round()).abs().max().item<float>(), 1e-4) << site.parameter;
+    const auto codes = steps.round().add(zero_point.view(rows)).to(at::kInt);
+    const auto& spec = site.op->spec();
+    EXPECT_GE(codes.min().item<int>(), spec.qmin);
+    EXPECT_LE(codes.max().item<int>(), spec.qmax);
+    EXPECT_TRUE(
+        cuda_kernels::quantize(latent, scale, zero_point, spec.qmin, spec.qmax).equal(codes));
+  }
+}
+
+TEST(Reconstruct, EveryBlockGains) {
+  for (const auto& quant : {bits(4, 4), bits(2, 4), bits(2, 2)}) {
+    Prepared p(test::residual_network(), quant);
+    const auto unseen = noise(p.teacher, 32, 4);
+    const auto wanted = models::execute(p.teacher.graph, p.teacher.parameters, unseen);
+    const auto off = [&] { return mean_squared_error(p.logits(unseen), wanted).item<double>(); };
+    const double before = off();
+    const auto scale = [&](const std::string& layer) {
+      return p.student.parameters.at(layer + ".weight_quantizer.scale").clone();
+    };
+    const auto first = scale("stem"), second = scale("a");
+    const auto report = p.run(short_run());
+    ASSERT_EQ(report.blocks.size(), 4U);  // stem, residual block, convolution, classifier
+    EXPECT_EQ(report.blocks[1].name, "relu");
+    EXPECT_EQ(report.blocks[1].iterations, 60);
+    EXPECT_EQ(report.images, 32);
+    expect_every_block_gains(report);
+    EXPECT_TRUE(scale("stem").equal(first));  // 8 bits
+    EXPECT_FALSE(scale("a").equal(second));
+    EXPECT_LT(off(), before);
+    // What the last block says is true of the whole network.
+    const auto on_images = models::execute(p.teacher.graph, p.teacher.parameters, p.images);
+    const double power = on_images.square().mean().item<double>();
+    EXPECT_NEAR(report.blocks.back().after,
+                mean_squared_error(p.logits(p.images), on_images).item<double>() / power,
+                1e-5 * report.blocks.back().after);
+    expect_decided(p.student);
+  }
+}
+
+// BatchNorm beta and biases move where they may, and nowhere else.
+TEST(Reconstruct, BiasesLearnWhereTheyMay) {
+  for (const double lr : {0.0, 0.2}) {
+    Prepared p(test::residual_network(), bits(2, 4));
+    auto options = short_run();
+    options.bias_lr = lr;
+    expect_every_block_gains(p.run(options));
+    for (const auto& [name, bias] : biases_of(p.student.graph, p.student.parameters)) {
+      EXPECT_EQ(bias.equal(p.teacher.parameters.at(name)), lr == 0) << name;
+      EXPECT_FALSE(bias.requires_grad());
+    }
+  }
+}
+
+TEST(Reconstruct, IsDeterministic) {
+  Prepared a(test::residual_network(), bits(3, 3)), b(test::residual_network(), bits(3, 3));
+  a.run(short_run());
+  b.run(short_run());
+  expect_equal(a.student.parameters, b.student.parameters);
+}
+
+// The student of an equalised network has other values between its layers, but the same logits.
+TEST(Reconstruct, FollowsTheEqualisedNetwork) {
+  auto quant = bits(3, 8);
+  quant.equalize = Equalization::all;
+  Prepared p(test::residual_network(), quant);
+  for (const auto& block : p.run(short_run()).blocks) EXPECT_LT(block.before, 0.1) << block.name;
+}
+
+TEST(Reconstruct, TakesFewerImagesWhereMemoryEnds) {
+  struct Listener : Observer {
+    void on_message(LogLevel level, const std::string& text) override {
+      if (level == LogLevel::warning) warning = text;
+    }
+    std::string warning;
+  } listener;
+  // 3 x 64 x 64 pixels in, 8 x 64 x 64 values out, f32, each twice: 352 KiB an image.
+  test::Net net({3, 64, 64});
+  auto x = net.conv_bn_relu("a", net.input(), 3, 8);
+  x = net.conv_bn_relu("b", x, 8, 8);
+  x = net.op("pool", models::GlobalAvgPool{}, {x});
+  Prepared p(net.finish(net.op("flatten", models::Flatten{}, {x})), bits(4, 4), 6);
+  auto options = short_run();
+  options.iterations = 2;
+  options.memory = 1;
+  EXPECT_EQ(p.run(options, listener).images, 2);
+  EXPECT_NE(listener.warning.find("reconstruct.memory"), std::string::npos);
+}
+
+TEST(Reconstruct, EndsBlocksByTheClock) {
+  Prepared p(test::residual_network(), bits(4, 4));
+  p.time_budget = 1e-6;
+  for (const auto& block : p.run(short_run()).blocks) EXPECT_EQ(block.iterations, 1);
+  expect_decided(p.student);
+}
+
+TEST(Reconstruct, StopsWhenAsked) {
+  Prepared p(test::residual_network(), bits(4, 4));
+  Watch watch;
+  watch.stop_after = 70;  // in the second block
+  try {
+    p.run(short_run(), watch);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::stopped);
+    EXPECT_NE(std::string(error.what()).find("block 2 of 4"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(watch.seen.back().step, 70);
+  EXPECT_EQ(watch.seen.back().total, 240);
+}
+
+void expect_same_blocks(const std::vector<BlockReport>& a, const std::vector<BlockReport>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    EXPECT_EQ(a[i].after, b[i].after) << a[i].name;
+    EXPECT_EQ(a[i].iterations, b[i].iterations);
+  }
+}
+
+// Stopped in any block, with what was reported last put into a new student.
+TEST(Reconstruct, GoesOnToTheSameResult) {
+  auto options = short_run();
+  options.bias_lr = 0.1;
+  Prepared unbroken(test::residual_network(), bits(2, 4));
+  const auto expected = unbroken.run(options);
+  for (const std::ptrdiff_t stop_after : {70, 130, 200}) {
+    Prepared first(test::residual_network(), bits(2, 4));
+    std::vector<BlockReport> done;
+    models::ParameterStore kept;
+    auto job = first.job(options);
+    job.on_block_done = [&](const std::vector<BlockReport>& blocks) {
+      done = blocks;
+      kept = first.student.parameters.clone();
+    };
+    Watch watch;
+    watch.stop_after = stop_after;
+    EXPECT_THROW(reconstruct(job, watch), Error);
+    ASSERT_EQ(std::ssize(done), stop_after / 60);
+    Prepared second(test::residual_network(), bits(2, 4));
+    for (const auto& name : kept.names()) second.student.parameters.set(name, kept.at(name));
+    auto rest = second.job(options);
+    rest.done = done;
+    Watch seen;
+    expect_same_blocks(reconstruct(rest, seen).blocks, expected.blocks);
+    expect_equal(second.student.parameters, unbroken.student.parameters);
+    EXPECT_EQ(std::ssize(seen.seen), 240 - 60 * std::ssize(done));
+  }
+}
+
+// Convolutions "b" and "c" share a weight, and "b1" and "b2" of one residual block.
+models::Model sharing_network() {
+  test::Net net;
+  auto x = net.conv_bn_relu("a", net.input(), 3, 8);
+  const auto conv = [&](const std::string& name, const std::string& weight) {
+    x = net.op(name, models::Conv2d{.pads = {1, 1, 1, 1}}, {x}, {{"weight", weight}});
+    return x = net.relu(name + ".relu", net.batch_norm(name + ".bn", x, 8));
+  };
+  x = net.conv_bn_relu("b", x, 8, 8);
+  conv("c", "b.weight");
+  const auto entry = x;
+  x = net.conv_bn_relu("b1", x, 8, 8);
+  conv("b2", "b1.weight");
+  x = net.op("add", models::Add{}, {x, entry});
+  x = net.op("pool", models::GlobalAvgPool{}, {net.relu("relu", x)});
+  x = net.op("flatten", models::Flatten{}, {x});
+  return net.finish(net.linear("fc", x, 8, 10));
+}
+
+// Else a later block would undo what an earlier one found. Each block's report holds for the
+// student as it is in the end.
+TEST(Reconstruct, AWeightThatLayersShareIsDecidedOnce) {
+  Prepared p(sharing_network(), bits(2, 4));
+  const auto report = p.run(short_run());
+  expect_decided(p.student);
+  const quant::PairedBlocks pair(p.teacher, p.student);
+  ASSERT_EQ(report.blocks.size(), pair.blocks().size());
+  auto wanted = p.images, given = p.images;
+  for (std::size_t i = 0; i < report.blocks.size(); ++i) {
+    const auto& block = pair.blocks()[i];
+    const at::NoGradGuard no_grad;
+    wanted =
+        quant::run_part(pair.teachers_part(block.entry, block.exit), p.teacher.parameters, wanted);
+    const auto part = pair.students_part(block.entry, pair.students_node(block.exit));
+    given = quant::run_part(quant::fuse_activations(part), p.student.parameters, given);
+    const double error =
+        mean_squared_error(given, wanted).item<double>() / wanted.square().mean().item<double>();
+    EXPECT_NEAR(report.blocks[i].after, error, 1e-4 * error) << report.blocks[i].name;
+    EXPECT_LE(report.blocks[i].after, report.blocks[i].before);
+  }
+  EXPECT_LT(report.blocks[3].after, report.blocks[3].before);
+}
+
+TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  Prepared p(models::load(test::network_path("resnet20_padded.onnx")), bits(2, 4));
+  auto options = short_run();
+  options.iterations = 12;
+  const auto report = p.run(options);
+  ASSERT_EQ(report.blocks.size(), 11U);
+  // The first and the last one have 8 bits: hardly anything to gain.
+  for (std::size_t i = 1; i < 10; ++i)
+    EXPECT_LT(report.blocks[i].after, report.blocks[i].before) << report.blocks[i].name;
+  expect_decided(p.student);
+}
+
+TEST(Chances, AreTrueForTheShareAndNewAtEachCall) {
+  Chances chances(0.3, 40000, 1, at::kCPU);
+  const auto like = at::zeros({10, 20, 10, 20}).contiguous(at::MemoryFormat::ChannelsLast);
+  const auto a = chances.like(like), b = chances.like(like);
+  EXPECT_EQ(a.strides(), like.strides());
+  EXPECT_NEAR(a.to(at::kDouble).mean().item<double>(), 0.3, 0.02);
+  // Independent ones differ in 2 * 0.3 * 0.7 of the places.
+  EXPECT_NEAR(a.ne(b).to(at::kDouble).mean().item<double>(), 0.42, 0.02);
+}
+
+TEST(DropQuantizers, MixFloatAndQuantizedValues) {
+  const at::NoGradGuard no_grad;
+  Prepared p(test::residual_network(), bits(8, 2));
+  const auto output = [&](double share) {
+    const auto graph =
+        drop_quantizers(p.student.graph, std::make_shared<Chances>(share, 1 << 20, 1, at::kCPU));
+    return models::execute(graph, p.student.parameters, p.images);
+  };
+  EXPECT_TRUE(output(0).equal(p.logits(p.images)));
+  auto float_activations = p.student;
+  for (const auto id : quant::activation_sites(float_activations.graph))
+    float_activations.graph[id].op = models::Clip{-1e30f, 1e30f};
+  const auto unquantized =
+      models::execute(float_activations.graph, float_activations.parameters, p.images);
+  EXPECT_TRUE(output(1).equal(unquantized));
+  EXPECT_FALSE(output(0.5).equal(unquantized));
+}
+
+}  // namespace
+}  // namespace zsq::train

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/images/finished_images.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/clamp.h>
+
+#include "core/error.h"
+#include "train/parameters.h"
+
+namespace zsq::train {
+
+FinishedImages::FinishedImages(const ImageJob& job, const ImageSink& sink)
+    : job_(job),
+      sink_(sink),
+      pass_(job.teacher.graph, job.teacher.parameters),
+      running_(running_moments(job.teacher)) {
+  if (job.images < 1)
+    throw Error(ErrorCode::usage,
+                std::to_string(job.images) + " images were asked for; 1 is the least");
+}
+
+void FinishedImages::add(const at::Tensor& images, at::Tensor labels) {
+  const at::NoGradGuard no_grad;
+  const auto device = running_.front().mean.device();
+  const auto [logits, moments] = pass_(images.to(device));
+  const auto predicted = logits.argmax(1);
+  if (!labels.defined()) labels = predicted;
+  labels = labels.to(device);
+  const bool optimised = job_.options.source == ImageSource::optimised;
+  const auto statistics = optimised ? job_.options.statistics : ImageStatistics::moments;
+  const auto n = static_cast<double>(images.size(0));
+  cross_entropy_ +=
+      n * losses::hard_sample_cross_entropy(logits, labels, /*gamma=*/0).item<double>();
+  statistics_ += n * statistics_loss(statistics, moments, running_).item<double>();
+  agreeing_ += predicted.eq(labels).sum().item<double>();
+  sink_({added_, images.cpu(), labels.cpu(), logits.cpu()});
+  added_ += images.size(0);
+}
+
+ImageReport FinishedImages::report() const {
+  const auto n = static_cast<double>(job_.images);
+  return {.images = job_.images,
+          .cross_entropy = cross_entropy_ / n,
+          .batch_norm_statistics = statistics_ / n,
+          .label_agreement = agreeing_ / n};
+}
+
+void hold_to_range(const ImageJob& job, const at::Tensor& images) {
+  if (!job.lowest.defined()) return;
+  const auto bound = [&](const at::Tensor& t) { return t.view({-1, 1, 1}).to(images.device()); };
+  const at::NoGradGuard no_grad;
+  images.clamp_(bound(job.lowest), bound(job.highest));
+}
+
+at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,
+                           const std::vector<losses::RunningMoments>& running) {
+  return statistics == ImageStatistics::normalised
+             ? losses::normalised_batch_norm_statistics(moments, running)
+             : losses::batch_norm_statistics(moments, running);
+}
+
+}  // namespace zsq::train

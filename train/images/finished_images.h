@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last step of every image source: what finished images are to the teacher, and where they go.
+#pragma once
+#include "train/images/make_images.h"
+#include "train/teacher_pass.h"
+
+namespace zsq::train {
+
+class FinishedImages {
+ public:
+  // Error(usage) if no image is asked for. The BatchNorm-statistics loss is that of
+  // job.options.statistics for optimised images, which follow it, and on raw moments for others.
+  FinishedImages(const ImageJob& job, const ImageSink& sink);
+
+  // The next images, f32 [n, C, H, W], and their labels, int64 [n]; undefined: what the teacher
+  // predicts.
+  void add(const at::Tensor& images, at::Tensor labels = {});
+
+  // Of all of them; steps and seconds are left to the caller.
+  ImageReport report() const;
+
+ private:
+  const ImageJob& job_;
+  const ImageSink& sink_;
+  TeacherPass pass_;
+  std::vector<losses::RunningMoments> running_;
+  std::int64_t added_ = 0;
+  double cross_entropy_ = 0, statistics_ = 0, agreeing_ = 0;  // sums over images
+};
+
+// In place: pixels to what they can be, where job.lowest and job.highest say it.
+void hold_to_range(const ImageJob& job, const at::Tensor& images);
+
+// The BatchNorm-statistics loss that `statistics` names.
+at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,
+                           const std::vector<losses::RunningMoments>& running);
+
+}  // namespace zsq::train
