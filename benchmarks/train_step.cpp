@@ -77,8 +77,8 @@ std::array<Work, train::kParts> work_of_parts(const models::Model& teacher,
 StepReport describe(const models::Model& teacher, const StepSettings& settings) {
   StepReport report;
   report.model = teacher.source_path.empty() ? teacher.architecture : teacher.source_path;
-  report.scheme = std::string("W") + std::to_string(settings.quantize.weights.num_bits) + "A" +
-                  std::to_string(settings.quantize.activations.num_bits);
+  report.scheme.append("W").append(std::to_string(settings.quantize.weights.num_bits));
+  report.scheme.append("A").append(std::to_string(settings.quantize.activations.num_bits));
   report.batch = settings.finetune.batch_size;
   report.image_size = teacher.graph.input_shape[1];
   for (const auto& node : teacher.graph.nodes) {

@@ -3,6 +3,10 @@
 
 # GCC 12 takes string concatenation for overlapping copies (its bug 105651).
 set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
+option(ZSQ_WARNINGS_AS_ERRORS "Let no source compile that the compiler warns about" OFF)
+if(ZSQ_WARNINGS_AS_ERRORS)
+  list(APPEND ZSQ_WARNINGS -Werror)
+endif()
 option(ZSQ_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)

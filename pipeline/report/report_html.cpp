@@ -116,8 +116,8 @@ std::string crossings(const QuantizeReport& r) {
   std::string content;
   double y = 2;
   for (const LayerResult& layer : r.layers) {
-    const std::string label =
-        layer.name.size() <= 32 ? layer.name : "..." + layer.name.substr(layer.name.size() - 29);
+    std::string label = layer.name;
+    if (label.size() > 32) label.replace(0, label.size() - 29, "...");
     content += bar(y, 400 * layer.crossings / largest, "b", label, format("%.2e", layer.crossings));
     y += 18;
   }
