@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "cli/manual_page.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "pipeline/scheme.h"
@@ -28,7 +29,9 @@ std::vector<std::string> with_underscores(const Arguments& arguments) {
 }  // namespace
 
 Flags::Flags(std::string usage, std::string about)
-    : usage_(std::move(usage)), about_(std::move(about)), visible_("Flags", 100, 50) {}
+    : usage_(std::move(usage)), about_(std::move(about)), visible_("Flags", 100, 50) {
+  hidden_.add_options()("manual", po::bool_switch());
+}
 
 void Flags::text(const std::string& name, const std::string& value_name, const std::string& help) {
   visible_.add_options()(name.c_str(), po::value<std::string>()->value_name(value_name),
@@ -102,6 +105,10 @@ bool Flags::parse(const Arguments& arguments) {
                     hint);
   } catch (const po::error& error) {
     throw Error(ErrorCode::usage, error.what() + hint);
+  }
+  if (on("manual")) {
+    print_manual_of(std::cout, usage_, about_, visible_);
+    return false;
   }
   if (!on("help")) return true;
   std::cout << "usage: " << usage_ << "\n" << about_ << "\n\n" << visible_;

@@ -30,7 +30,7 @@ class Flags {
   // Words without a flag: `count` of them at most (-1: any number), under `name`.
   void positional(const std::string& name, int count);
 
-  // False where only the help was wanted; it is printed then.
+  // False where only the help, or its part of the manual page, was wanted; it is printed then.
   bool parse(const Arguments& arguments);
 
   bool has(const std::string& name) const { return values_.count(name) > 0; }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/manual_page.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
@@ -33,15 +34,32 @@ constexpr Verb kVerbs[] = {
     {"recipes", "the built-in recipes and their settings", recipes},
 };
 
+constexpr const char* kExitCodes =
+    "0 ok, 1 internal error, 2 usage or input, 3 accuracy gate missed, 4 unsupported\n"
+    "model, 5 out of memory, 75 stopped and can be resumed\n";
+
 void print_help(std::ostream& out) {
   out << "usage: zsq VERB ...   (zsq VERB --help tells more)\n\n";
   for (const Verb& verb : kVerbs)
     out << "  " << verb.name << std::string(10 - std::string(verb.name).size(), ' ') << verb.summary
         << "\n";
   out << "\n  --version  versions of this program and of what it was built with\n"
-         "\nExit codes: 0 ok, 1 internal error, 2 usage or input, 3 accuracy gate missed, 4 "
-         "unsupported\n"
-         "model, 5 out of memory, 75 stopped and can be resumed\n";
+         "  --manual   all of this and the flags of each verb, as a manual page\n\nExit codes: "
+      << kExitCodes;
+}
+
+void print_manual() {
+  std::cout << ".TH ZSQ 1 \"\" \"zsq " << version() << "\"\n.SH NAME\n"
+            << "zsq \\- zero\\-shot quantization of image classifiers\n"
+            << ".SH SYNOPSIS\n.B zsq\n.I VERB\n[\\fIARGUMENT\\fR ...]\n"
+            << ".SH DESCRIPTION\nQuantizes a trained convolutional classifier without its training "
+               "data.\nFlags may be written with dashes or underscores; every verb prints its own "
+               "with\n.BR \\-\\-help .\n.SH VERBS\n";
+  for (const Verb& verb : kVerbs) {
+    std::cout << ".SS " << verb.name << "\n" << roff(verb.summary) << "\n";
+    verb.run({"--manual"});
+  }
+  std::cout << ".SH EXIT STATUS\n" << kExitCodes;
 }
 
 int dispatch(const Arguments& words) {
@@ -55,6 +73,10 @@ int dispatch(const Arguments& words) {
   }
   if (words[0] == "--version") {
     std::cout << version_details();
+    return 0;
+  }
+  if (words[0] == "--manual") {
+    print_manual();
     return 0;
   }
   std::vector<std::string> known;

@@ -37,3 +37,4 @@ install(
   FILES scripts/completion.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME zsq)
+install(FILES ${PROJECT_BINARY_DIR}/cli/zsq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

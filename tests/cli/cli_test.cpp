@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 #include "tests/cli/program.h"
 #include "tests/support/networks.h"
@@ -22,6 +24,28 @@ TEST_F(Cli, HelpAndVersion) {
   EXPECT_EQ(version.code, 0);
   for (const char* part : {"zsq ", "libtorch 2.", "CUDA ", "cuDNN ", "OpenCV ", "compiler "})
     EXPECT_NE(version.out.find(part), std::string::npos) << version.out;
+}
+
+std::set<std::string> matches(const std::string& text, const char* pattern) {
+  const std::regex expression(pattern);
+  return {std::sregex_token_iterator(text.begin(), text.end(), expression, 1), {}};
+}
+
+TEST_F(Cli, TheManualPageHasEveryVerbWithItsFlags) {
+  const std::string page = run("--manual").out;
+  const std::set<std::string> verbs = matches(run("--help").out, R"(\n  ([a-z]+) )");
+  EXPECT_EQ(matches(page, R"(\n\.SS (\w+)\n)"), verbs);
+  EXPECT_GE(verbs.size(), 10u);
+  for (const std::string& verb : verbs) {
+    const std::size_t begin = page.find("\n.SS " + verb + "\n");
+    const std::string section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
+    // A flag stands at the start of its line, -o [ --output ] after its short form.
+    const auto flags = matches(run(verb + " --help").out, R"(\n  (?:-\w \[ )?--(\w+))");
+    EXPECT_EQ(matches(section, R"(\n\.TP\n(?:\\fB\\-\w\\fR, )?\\fB\\-\\-(\w+)\\fR )"), flags)
+        << section;
+    EXPECT_EQ(flags.count("quiet"), 1u) << verb;
+  }
+  EXPECT_NE(page.find("\n.SH EXIT STATUS\n0 ok"), std::string::npos);
 }
 
 TEST_F(Cli, RecipesAreListedShownAndExplained) {

@@ -8,3 +8,8 @@ foreach(
 endforeach()
 execute_process(COMMAND ${FOLDER}/build/consumer COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${FOLDER}/prefix/bin/zsq --version COMMAND_ERROR_IS_FATAL ANY)
+foreach(file man/man1/zsq.1 bash-completion/completions/zsq)
+  if(NOT EXISTS ${FOLDER}/prefix/share/${file})
+    message(FATAL_ERROR "share/${file} was not installed")
+  endif()
+endforeach()
