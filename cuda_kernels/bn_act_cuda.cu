@@ -75,9 +75,8 @@ struct Backward {
 template <class T, class Act>
 void bn_act_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act, BnActScratch scratch) {
   const std::int64_t n = size(t);
-  forward_kernel<<<blocks_for(n), kThreads, 0, scratch.stream>>>(
-      t, c, act, n, ChannelOf(n, t.layout.channels, t.layout.inner));
-  check_launch("bn_act");
+  launch("bn_act", forward_kernel<T, Act>, blocks_for(n), scratch.stream, t, c, act, n,
+         ChannelOf(n, t.layout.channels, t.layout.inner));
 }
 
 template <class T>
@@ -111,9 +110,8 @@ template <class T, class Act>
 void bn_act_through_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act,
                                  BnActScratch scratch) {
   const std::int64_t n = size(t);
-  through_moments_kernel<<<blocks_for(n), kThreads, 0, scratch.stream>>>(
-      t, c, act, n, ChannelOf(n, t.layout.channels, t.layout.inner));
-  check_launch("bn_act through moments");
+  launch("bn_act through moments", through_moments_kernel<T, Act>, blocks_for(n), scratch.stream, t,
+         c, act, n, ChannelOf(n, t.layout.channels, t.layout.inner));
 }
 
 #define ZSQ_INSTANTIATE(T)                                                                         \

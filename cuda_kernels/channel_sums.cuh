@@ -72,17 +72,14 @@ void launch_channel_sums(const char* op, ChannelLayout layout, double* sums, dou
   const auto y = static_cast<unsigned>(parts);
   if (layout.inner > 1) {
     const dim3 blocks(static_cast<unsigned>(layout.channels), y);
-    row_sums_kernel<kSums><<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+    launch(op, row_sums_kernel<kSums, F>, blocks, stream, layout, per_part, partial, f);
   } else {
     const dim3 blocks(static_cast<unsigned>((layout.channels + kTileChannels - 1) / kTileChannels),
                       y);
-    pixel_sums_kernel<kSums><<<blocks, kThreads, 0, stream>>>(layout, per_part, partial, f);
+    launch(op, pixel_sums_kernel<kSums, F>, blocks, stream, layout, per_part, partial, f);
   }
-  check_launch(op);
   const std::int64_t n = kSums * layout.channels;
-  add_parts_kernel<<<blocks_for(n), kThreads, 0, stream>>>(partial, static_cast<int>(parts), n,
-                                                           sums);
-  check_launch(op);
+  launch(op, add_parts_kernel, blocks_for(n), stream, partial, static_cast<int>(parts), n, sums);
 }
 
 }  // namespace zsq::cuda_kernels

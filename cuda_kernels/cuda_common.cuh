@@ -17,12 +17,52 @@ inline void check_launch(const char* op) {
                 std::string(op) + ": CUDA launch failed: " + cudaGetErrorString(error));
 }
 
+// The limits of every GPU.
+inline void check_blocks(const char* op, dim3 blocks) {
+  const auto within = [](unsigned n, unsigned most) { return n > 0 && n <= most; };
+  if (within(blocks.x, 0x7fffffff) && within(blocks.y, 65535) && within(blocks.z, 65535)) return;
+  throw Error(ErrorCode::internal,
+              std::string(op) + ": a grid of " + std::to_string(blocks.x) + " x " +
+                  std::to_string(blocks.y) + " x " + std::to_string(blocks.z) +
+                  " blocks, expected 1 to 2^31 - 1 in x and 1 to 65535 in y and z");
+}
+
 constexpr int kThreads = 256;              // of every block
 constexpr std::int64_t kMaxBlocks = 4096;  // beyond that each thread takes several elements
 
 inline int blocks_for(std::int64_t items) {
   const std::int64_t blocks = (items + kThreads - 1) / kThreads;
   return static_cast<int>(blocks < 1 ? 1 : blocks < kMaxBlocks ? blocks : kMaxBlocks);
+}
+
+// The bytes of a kernel's parameters, which lie one behind the other, each aligned as its type
+// asks.
+template <class... Parameters>
+constexpr std::size_t parameter_bytes() {
+  std::size_t end = 0;
+  ((end = (end + alignof(Parameters) - 1) / alignof(Parameters) * alignof(Parameters) +
+          sizeof(Parameters)),
+   ...);
+  return end;
+}
+constexpr std::size_t kMaxParameterBytes = 4096;  // what every generation of GPU takes
+
+// kernel(args...) in blocks of kThreads threads; returns when it is launched. Throws
+// Error(out_of_memory or internal) that names `op` where the grid is none or the launch fails. In a
+// test build on the host (tests/support/emulated_cuda/) the same threads are fibers.
+template <class... Parameters, class... Args>
+void launch(const char* op, void (*kernel)(Parameters...), dim3 blocks, cudaStream_t stream,
+            const Args&... args) {
+  static_assert(parameter_bytes<Parameters...>() <= kMaxParameterBytes);
+  check_blocks(op, blocks);
+#ifdef ZSQ_EMULATED_CUDA
+  emulated_cuda::launch(op, blocks, kThreads, stream, [&] { kernel(args...); });
+#else
+  // clang-format off
+  kernel<<<blocks, kThreads, 0, stream>>>(args...);
+  // clang-format on
+#endif
+  check_launch(op);
 }
 
 // The grid-stride loop: first index and stride of this thread.
@@ -83,8 +123,7 @@ template <class T, class F>
 void launch_map(const char* op, const T* a, const T* b, T* out, std::int64_t n, F f,
                 cudaStream_t stream) {
   const bool wide = aligned4(a) && aligned4(b) && aligned4(out);
-  map_kernel<<<blocks_for(wide ? n / 4 : n), kThreads, 0, stream>>>(a, b, out, n, wide, f);
-  check_launch(op);
+  launch(op, map_kernel<T, F>, blocks_for(wide ? n / 4 : n), stream, a, b, out, n, wide, f);
 }
 
 struct Sum {
@@ -100,7 +139,7 @@ template <class Op>
 __device__ double block_reduce(double value, Op op) {
   __shared__ double shared[kThreads];
   shared[threadIdx.x] = value;
-  for (int half = kThreads / 2; half > 0; half /= 2) {
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half)
       shared[threadIdx.x] = op(shared[threadIdx.x], shared[threadIdx.x + half]);

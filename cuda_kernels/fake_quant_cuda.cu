@@ -84,8 +84,7 @@ void fake_quant_layers_cuda(const std::vector<LayerMap>& layers, cudaStream_t st
   for_each_table(
       layers, [](const LayerMap& layer) { return element_chunks(layer.n); },
       [&](const LayerTable<LayerMap>& table, int, unsigned blocks) {
-        layers_kernel<<<blocks, kThreads, 0, stream>>>(table);
-        check_launch("fake_quant_layers");
+        launch("fake_quant_layers", layers_kernel, blocks, stream, table);
       });
 }
 
@@ -94,16 +93,14 @@ void changed_codes_cuda(const std::vector<CodesView>& layers, std::int64_t* coun
   for_each_table(
       layers, [](const CodesView& layer) { return element_chunks(layer.n); },
       [&](const LayerTable<CodesView>& table, int, unsigned blocks) {
-        changed_kernel<<<blocks, kThreads, 0, stream>>>(table, counts);
-        check_launch("changed_codes");
+        launch("changed_codes", changed_kernel, blocks, stream, table, counts);
       });
 }
 
 void quantize_cuda(const float* x, std::int32_t* codes, std::int64_t n, const GridView& grid,
                    std::int32_t* found_nan, cudaStream_t stream) {
-  quantize_kernel<<<blocks_for(n), kThreads, 0, stream>>>(
-      x, codes, n, grid, {n, grid.channels, grid.inner}, found_nan);
-  check_launch("quantize");
+  launch("quantize", quantize_kernel, blocks_for(n), stream, x, codes, n, grid,
+         ChannelOf(n, grid.channels, grid.inner), found_nan);
 }
 
 template void fake_quant_cuda(const float*, float*, std::int64_t, const GridView&, cudaStream_t);

@@ -158,19 +158,13 @@ void inundate_cuda(const std::vector<InundationView>& views, InundationStep args
   const auto chunks = [](const Layer& layer) { return element_chunks(layer.view.n); };
   const auto step = [&](const Table& table, int count, unsigned blocks) {
     constexpr const char* op = "inundate_";
-    plan_kernel<<<blocks, kThreads, 0, stream>>>(table, args, outcome);
-    check_launch(op);
+    launch(op, plan_kernel, blocks, stream, table, args, outcome);
     for (const Digit& digit : {kFirst, kSecond, kThird}) {
-      if (digit.index > 0) {
-        count_kernel<<<blocks, kThreads, 0, stream>>>(table, digit);
-        check_launch(op);
-      }
-      select_kernel<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(table, digit, args.k_max,
-                                                                           outcome);
-      check_launch(op);
+      if (digit.index > 0) launch(op, count_kernel, blocks, stream, table, digit);
+      launch(op, select_kernel, static_cast<unsigned>(count), stream, table, digit, args.k_max,
+             outcome);
     }
-    update_kernel<<<blocks, kThreads, 0, stream>>>(table, args, outcome);
-    check_launch(op);
+    launch(op, update_kernel, blocks, stream, table, args, outcome);
   };
   for_each_table(layers, chunks, step);
 }

@@ -49,9 +49,8 @@ void kl_rows_cuda(const float* student, const float* teacher, std::int64_t rows,
                   cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(rows < kMaxBlocks ? rows : kMaxBlocks);
   if (blocks == 0) return;
-  kl_kernel<<<blocks, kThreads, 0, stream>>>(student, teacher, rows, classes, 1 / tau, row_sums,
-                                             difference);
-  check_launch("kl_divergence");
+  launch("kl_divergence", kl_kernel, blocks, stream, student, teacher, rows, classes, 1 / tau,
+         row_sums, difference);
 }
 
 }  // namespace zsq::cuda_kernels

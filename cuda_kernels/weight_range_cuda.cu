@@ -123,20 +123,16 @@ void row_min_max_cuda(const float* x, std::int64_t rows, std::int64_t columns, f
   const std::int64_t share = kMaxBlocks / row_blocks;
   const std::int64_t useful = (columns + 8 * kThreads - 1) / (8 * kThreads);
   const auto shares = static_cast<unsigned>(share < useful ? share : useful);
-  start_kernel<<<blocks_for(rows), kThreads, 0, stream>>>(lo_keys, hi_keys, rows);
-  check_launch("channel_min_max");
-  extremes_kernel<<<dim3(row_blocks, shares), kThreads, 0, stream>>>(x, rows, columns, lo_keys,
-                                                                     hi_keys);
-  check_launch("channel_min_max");
-  finish_kernel<<<blocks_for(rows), kThreads, 0, stream>>>(lo_keys, hi_keys, rows);
-  check_launch("channel_min_max");
+  constexpr const char* op = "channel_min_max";
+  launch(op, start_kernel, blocks_for(rows), stream, lo_keys, hi_keys, rows);
+  launch(op, extremes_kernel, dim3(row_blocks, shares), stream, x, rows, columns, lo_keys, hi_keys);
+  launch(op, finish_kernel, blocks_for(rows), stream, lo_keys, hi_keys, rows);
 }
 
 void grid_from_range_cuda(const float* lo, const float* hi, std::int64_t n, CodeRange range,
                           bool symmetric, float* scale, float* zero_point, cudaStream_t stream) {
-  grid_kernel<<<blocks_for(n), kThreads, 0, stream>>>(lo, hi, n, range, symmetric, scale,
-                                                      zero_point);
-  check_launch("grid_from_range");
+  launch("grid_from_range", grid_kernel, blocks_for(n), stream, lo, hi, n, range, symmetric, scale,
+         zero_point);
 }
 
 void row_grids_cuda(const std::vector<RowsView>& layers, std::int64_t all_rows, float* scale,
@@ -144,19 +140,16 @@ void row_grids_cuda(const std::vector<RowsView>& layers, std::int64_t all_rows, 
   constexpr const char* op = "layer_grids";
   auto* lo = reinterpret_cast<std::uint32_t*>(scale);
   auto* hi = reinterpret_cast<std::uint32_t*>(zero_point);
-  start_kernel<<<blocks_for(all_rows), kThreads, 0, stream>>>(lo, hi, all_rows);
-  check_launch(op);
+  launch(op, start_kernel, blocks_for(all_rows), stream, lo, hi, all_rows);
   const auto warps = [](const RowsView& layer) {
     return (layer.rows * pieces_per_row(layer) + kWarps - 1) / kWarps;
   };
   for_each_table(layers, warps, [&](const LayerTable<RowsView>& table, int, unsigned blocks) {
-    row_extremes_kernel<<<blocks, kThreads, 0, stream>>>(table, lo, hi);
-    check_launch(op);
+    launch(op, row_extremes_kernel, blocks, stream, table, lo, hi);
   });
   const auto rows = [](const RowsView& layer) { return (layer.rows + kThreads - 1) / kThreads; };
   for_each_table(layers, rows, [&](const LayerTable<RowsView>& table, int, unsigned blocks) {
-    row_grids_kernel<<<blocks, kThreads, 0, stream>>>(table, lo, hi);
-    check_launch(op);
+    launch(op, row_grids_kernel, blocks, stream, table, lo, hi);
   });
 }
 
