@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/emulated_cuda/grid.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "tests/support/emulated_cuda/block.h"
+
+namespace emulated_cuda {
+
+Order order = Order::forward;
+std::uint64_t order_seed = 1;
+std::uint64_t launches = 0;
+int last_error = 0;
+
+namespace {
+std::mutex one_at_a_time;
+Block block;
+}  // namespace
+
+void launch(const char* op, Dim3 blocks, unsigned threads, const void*,
+            const std::function<void()>& thread) {
+  const std::lock_guard lock(one_at_a_time);
+  ++launches;
+  self.grid_size = blocks;
+  self.block_size = {threads, 1, 1};
+  std::mt19937_64 random(order_seed);
+  std::vector<std::uint64_t> turns(std::uint64_t{blocks.x} * blocks.y * blocks.z);
+  std::iota(turns.begin(), turns.end(), 0);
+  if (order == Order::backward) std::reverse(turns.begin(), turns.end());
+  if (order == Order::shuffled) std::shuffle(turns.begin(), turns.end(), random);
+  for (const std::uint64_t b : turns) {
+    self.block = {static_cast<unsigned>(b % blocks.x),
+                  static_cast<unsigned>(b / blocks.x % blocks.y),
+                  static_cast<unsigned>(b / blocks.x / blocks.y)};
+    block.run(op, threads, thread, random);
+  }
+}
+
+void wait_for_block(const char* file, int line) { block.wait_for_block({file, line}); }
+
+std::uint64_t exchange_down(unsigned mask, std::uint64_t value, unsigned delta, const char* file,
+                            int line) {
+  return block.exchange_down({file, line}, mask, value, delta);
+}
+
+}  // namespace emulated_cuda

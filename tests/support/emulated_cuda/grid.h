@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the threads of a kernel on the host: a fiber each, one block after the other. What would be
+// undefined on a device ends the program with a line that says where: a barrier or a warp exchange
+// that not all threads reach, or that they reach at different places. Races between two barriers
+// show under ThreadSanitizer, and as results that depend on the order of the threads; races between
+// blocks only as the latter. Accesses outside of memory show under AddressSanitizer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+namespace emulated_cuda {
+
+struct Index {
+  unsigned x, y, z;
+};
+struct Dim3 : Index {
+  constexpr Dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : Index{x, y, z} {}
+};
+
+// What the running thread sees of itself.
+struct Self {
+  Index thread, block, block_size, grid_size;
+};
+extern Self self;
+
+// Of threads between two barriers, and of blocks.
+enum class Order { forward, backward, shuffled };
+extern Order order;
+extern std::uint64_t order_seed;
+
+extern std::uint64_t launches;  // so far
+extern int last_error;          // what the next launch reports, for tests of that
+
+// kernel<<<blocks, threads, 0, stream>>>(...): `thread` calls the kernel as one thread. Launches of
+// several host threads wait for each other.
+void launch(const char* op, Dim3 blocks, unsigned threads, const void* stream,
+            const std::function<void()>& thread);
+
+void wait_for_block(const char* file, int line);
+// The value of lane + delta of the warp, the own one where there is none.
+std::uint64_t exchange_down(unsigned mask, std::uint64_t value, unsigned delta, const char* file,
+                            int line);
+template <class T>
+T shuffle_down(unsigned mask, T value, unsigned delta, const char* file, int line) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = exchange_down(mask, bits, delta, file, line);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace emulated_cuda
