@@ -56,7 +56,7 @@ void launch(const char* op, void (*kernel)(Parameters...), dim3 blocks, cudaStre
   static_assert(parameter_bytes<Parameters...>() <= kMaxParameterBytes);
   check_blocks(op, blocks);
 #ifdef ZSQ_EMULATED_CUDA
-  emulated_cuda::launch(op, blocks, kThreads, stream, [&] { kernel(args...); });
+  emulated_cuda::launch(op, blocks, kThreads, stream, [=] { kernel(args...); });
 #else
   // clang-format off
   kernel<<<blocks, kThreads, 0, stream>>>(args...);

@@ -28,7 +28,7 @@ void expect_moments(const at::Tensor& x, double tolerance) {
 }
 
 TEST(ChannelMoments, HandWorkedExample) {
-  const auto [mean, variance] = channel_moments(at::tensor({1.f, 10.f, 3.f, 10.f}).reshape({2, 2}));
+  const auto [mean, variance] = channel_moments(values({1, 10, 3, 10}).reshape({2, 2}));
   EXPECT_TRUE(same_bits(mean, values({2, 10})));
   EXPECT_TRUE(same_bits(variance, values({1, 0})));
 }

@@ -25,6 +25,7 @@
 #include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/weight_range.h"
 #include "tests/cuda_kernels/helpers.h"
+#include "tests/support/emulated_cuda/default_device.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -38,6 +39,7 @@ class CpuAndCuda : public testing::Test {
     if (!cuda_available(&why)) GTEST_SKIP() << why;
     load_cuda();
   }
+  NamedDevices named_devices_;
 };
 
 at::Tensor on_gpu(const at::Tensor& t) { return leaf(t.to(at::kCUDA)); }

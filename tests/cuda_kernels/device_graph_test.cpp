@@ -7,9 +7,12 @@
 
 #include "cuda_kernels/device.h"
 #include "tests/cuda_kernels/helpers.h"
+#include "tests/support/emulated_cuda/default_device.h"
 
 namespace zsq::cuda_kernels {
 namespace {
+
+using namespace zsq::test;
 
 class Graph : public testing::Test {
  protected:
@@ -24,6 +27,7 @@ class Graph : public testing::Test {
   }
   float sum() const { return sum_[999].item<float>(); }
 
+  NamedDevices named_devices_;
   at::Tensor x_, sum_, made_;
   std::unique_ptr<DeviceGraph> graph_;
   std::function<void()> body_ = [this] {

@@ -26,14 +26,14 @@ TEST(FakeQuant, HandWorkedExample) {
   // scale 0.5, zero point 3, codes 0..7: 0.6 -> 1.2 -> 1 + 3 -> code 4 -> 0.5.
   const at::Tensor x = values({0.6f, -0.6f, 1.7f, 9.0f, -9.0f, 0.0f});
   const at::Tensor q = quantize(x, scalar(0.5f), scalar(3), 0, 7);
-  EXPECT_TRUE(at::equal(q, at::tensor({4, 2, 6, 7, 0, 3}, at::kInt)));
+  EXPECT_TRUE(at::equal(q, tensor_of({4, 2, 6, 7, 0, 3})));
   const at::Tensor y = fake_quant(x, scalar(0.5f), scalar(3), 0, 7, Surrogate::clipped);
   EXPECT_TRUE(same_bits(y, values({0.5f, -0.5f, 1.5f, 2.0f, -1.5f, 0.0f})));
 }
 
 TEST(FakeQuant, TiesGoToTheEvenInteger) {
   const at::Tensor x = values({-2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f}) * 0.25f;
-  const at::Tensor even = at::tensor({-2, -2, 0, 0, 2, 2}, at::kInt);
+  const at::Tensor even = tensor_of({-2, -2, 0, 0, 2, 2});
   EXPECT_TRUE(at::equal(quantize(x, scalar(0.25f), scalar(0), -8, 7), even));
   // The zero point is added after rounding, so an odd one does not change which way a tie goes.
   EXPECT_TRUE(at::equal(quantize(x, scalar(0.25f), scalar(1), -8, 7), even + 1));

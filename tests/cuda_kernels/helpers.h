@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/nan_to_num.h>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <regex>
 
 #include "core/error.h"
 #include "tests/support/seed_each_test.h"
@@ -29,9 +31,13 @@ inline double relative_error(const at::Tensor& found, const at::Tensor& wanted) 
   return ((found - wanted).norm() / wanted.norm()).item<double>();
 }
 
-inline at::Tensor values(std::initializer_list<float> list) {
-  return at::tensor(at::ArrayRef<float>(list.begin(), list.size()));
+// On the device on which tests make tensors (tests/support/emulated_cuda/default_device.h).
+template <class T>
+at::Tensor tensor_of(std::initializer_list<T> list) {
+  return at::tensor(at::ArrayRef<T>(list.begin(), list.size()), at::device(at::kCPU))
+      .to(at::empty({0}).device());
 }
+inline at::Tensor values(std::initializer_list<float> list) { return tensor_of(list); }
 
 // Equal in every bit, NaN equal to NaN, -0 different from +0.
 inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
@@ -42,7 +48,8 @@ inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
          at::equal(at::nan_to_num(x).view(at::kInt), at::nan_to_num(y).view(at::kInt));
 }
 
-// The error that f throws; its message must hold `part`.
+// The error that f throws; its message must hold `part`, in which a tensor is "on cpu" wherever
+// tests run.
 template <class F>
 void expect_error(const F& f, const std::string& part, ErrorCode code = ErrorCode::internal) {
   try {
@@ -50,7 +57,8 @@ void expect_error(const F& f, const std::string& part, ErrorCode code = ErrorCod
     ADD_FAILURE() << "no error; expected one with: " << part;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code);
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    const std::string message = std::regex_replace(error.what(), std::regex("cuda:0"), "cpu");
+    EXPECT_NE(message.find(part), std::string::npos) << message;
   }
 }
 

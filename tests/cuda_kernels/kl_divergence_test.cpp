@@ -91,9 +91,9 @@ TEST(KlDivergence, ZeroForEqualLogitsAndInvariantToShifts) {
 }
 
 TEST(KlDivergence, ExtremeLogits) {
-  const at::Tensor teacher = at::tensor({1e4f, -1e4f, -kInf}).reshape({1, 3});
+  const at::Tensor teacher = values({1e4f, -1e4f, -kInf}).reshape({1, 3});
   EXPECT_EQ(kl_divergence(teacher, teacher * 0.5, 1, 1).item<float>(), 0);
-  const at::Tensor opposite = at::tensor({-1e4f, 1e4f, 0.f}).reshape({1, 3});
+  const at::Tensor opposite = values({-1e4f, 1e4f, 0}).reshape({1, 3});
   EXPECT_FLOAT_EQ(kl_divergence(opposite, teacher, 1, 1).item<float>(), 2e4f);
   const at::Tensor nan = at::full({1, 3}, kNan);
   EXPECT_TRUE(std::isnan(kl_divergence(nan, opposite, 1, 1).item<float>()));

@@ -99,7 +99,7 @@ TEST(FakeQuantLayers, NanShowsInItsRowAlone) {
   const auto y = fake_quant_layers(
       {{.weight = random({5, 7}), .qmin = -8, .qmax = 7}, {.weight = w, .qmin = -8, .qmax = 7}});
   const at::Tensor lost = at::isnan(y[1]).sum(1);
-  EXPECT_TRUE(at::equal(lost, at::tensor({0L, 200L, 0L})));
+  EXPECT_TRUE(at::equal(lost, tensor_of({0L, 200L, 0L})));
   EXPECT_FALSE(at::isnan(y[0]).any().item<bool>());
 }
 
@@ -116,7 +116,7 @@ TEST(ChangedCodes, HandWorked) {
   QuantLayer moved = a, coarser = a;
   moved.weight = values({0.4f, 1.6f, 5.4f, 12});  // the last stays clamped
   coarser.grid = two;                             // codes 0, 0, 2, 4 for 0, 1, 5, 7
-  EXPECT_TRUE(at::equal(changed_codes({a, a, a}, {moved, coarser, a}), at::tensor({1L, 3L, 0L})));
+  EXPECT_TRUE(at::equal(changed_codes({a, a, a}, {moved, coarser, a}), tensor_of({1L, 3L, 0L})));
 }
 
 TEST(ChangedCodes, MatchesCodes) {

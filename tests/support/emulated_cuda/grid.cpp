@@ -14,6 +14,7 @@ namespace emulated_cuda {
 Order order = Order::forward;
 std::uint64_t order_seed = 1;
 std::uint64_t launches = 0;
+std::vector<std::function<void()>>* recording = nullptr;
 int last_error = 0;
 
 namespace {
@@ -21,8 +22,9 @@ std::mutex one_at_a_time;
 Block block;
 }  // namespace
 
-void launch(const char* op, Dim3 blocks, unsigned threads, const void*,
+void launch(const char* op, Dim3 blocks, unsigned threads, const void* stream,
             const std::function<void()>& thread) {
+  if (auto* kept = recording) kept->push_back([=] { launch(op, blocks, threads, stream, thread); });
   const std::lock_guard lock(one_at_a_time);
   ++launches;
   self.grid_size = blocks;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 namespace emulated_cuda {
 
@@ -31,7 +32,9 @@ extern Order order;
 extern std::uint64_t order_seed;
 
 extern std::uint64_t launches;  // so far
-extern int last_error;          // what the next launch reports, for tests of that
+// Where set, every launch is also kept here, to be run again.
+extern std::vector<std::function<void()>>* recording;
+extern int last_error;  // what the next launch reports, for tests of that
 
 // kernel<<<blocks, threads, 0, stream>>>(...): `thread` calls the kernel as one thread. Launches of
 // several host threads wait for each other.

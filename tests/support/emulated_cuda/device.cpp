@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/emulated_cuda/device.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "core/error.h"
+#include "cuda_kernels/device.h"
+#include "tests/support/emulated_cuda/device_internals.h"
+
+namespace zsq::test {
+namespace {
+
+std::mutex counting;
+std::map<std::string, std::int64_t> counted;
+std::atomic<int> forbidden = 0;
+
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  c10::Device exchangeDevice(c10::Device) const override { return device(); }
+  c10::Device getDevice() const override { return device(); }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+
+  c10::Stream getStream(c10::Device) const override { return stream(current_); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(1); }
+  c10::Stream getNewStream(c10::Device, int) const override { return stream(1); }
+  c10::Stream exchangeStream(c10::Stream next) const override {
+    const auto before = stream(current_);
+    current_ = next.id();
+    return before;
+  }
+  void* getStreamNativeHandle(const c10::Stream s) const override {
+    return reinterpret_cast<void*>(s.id());
+  }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override { count_wait("synchronize"); }
+  void synchronizeDevice(c10::DeviceIndex) const override { count_wait("synchronize"); }
+  void synchronizeEvent(void*) const override { count_wait("synchronize"); }
+  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    *event = this_event();
+  }
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+
+ private:
+  static c10::Device device() { return {c10::kCUDA, 0}; }
+  static c10::Stream stream(c10::StreamId id) {
+    return c10::Stream(c10::Stream::UNSAFE, device(), id);
+  }
+  static void* this_event() {
+    static char event;
+    return &event;
+  }
+  static thread_local c10::StreamId current_;
+};
+thread_local c10::StreamId Guard::current_ = 0;
+
+const bool registered = [] {
+  c10::impl::registerDeviceGuard(c10::kCUDA, new Guard);
+  return true;
+}();
+
+}  // namespace
+
+void count_wait(const std::string& cause) {
+  if (forbidden > 0)
+    throw Error(ErrorCode::internal, "the host waits for the device where it must not: " + cause);
+  const std::lock_guard lock(counting);
+  ++counted[cause];
+}
+
+std::map<std::string, std::int64_t> waits() {
+  const std::lock_guard lock(counting);
+  return counted;
+}
+void reset_waits() {
+  const std::lock_guard lock(counting);
+  counted.clear();
+}
+std::string describe_waits() {
+  std::string text;
+  for (const auto& [cause, count] : waits())
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " x " + cause;
+  return text;
+}
+
+NoWaiting::NoWaiting() { ++forbidden; }
+NoWaiting::~NoWaiting() { --forbidden; }
+
+}  // namespace zsq::test
+
+namespace at {
+namespace {
+
+// What libtorch asks its CUDA library, under the name by which it asks.
+class CUDAHooks final : public CUDAHooksInterface {
+ public:
+  explicit CUDAHooks(CUDAHooksArgs) {}
+  void init() const override {}
+  bool hasCUDA() const override { return true; }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  const Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    static const Generator generator = detail::createCPUGenerator();
+    return generator;
+  }
+};
+REGISTER_CUDA_HOOKS(CUDAHooks)
+
+}  // namespace
+}  // namespace at
+
+// In place of cuda_kernels/device.cpp.
+namespace zsq::cuda_kernels {
+
+bool cuda_available(std::string* why) {
+  if (why) why->clear();
+  return true;
+}
+void load_cuda() {}
+
+}  // namespace zsq::cuda_kernels

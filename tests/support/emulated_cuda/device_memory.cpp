@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "tests/support/emulated_cuda/device.h"
+#include "tests/support/emulated_cuda/device_internals.h"
+
+namespace zsq::test {
+namespace {
+
+constexpr auto kAlignment = std::align_val_t(64);
+
+std::mutex access_to_blocks;
+std::map<void*, std::size_t> blocks;
+std::map<void*, bool> kept_blocks;  // whether nobody but the recording holds it
+std::vector<void*>* keep = nullptr;
+std::int64_t allocations = 0;
+
+void free_block(void* memory) {
+  blocks.erase(memory);
+  ::operator delete(memory, kAlignment);
+}
+
+// Exactly as large as asked for, and full of NaN: what is read before it is written shows.
+class Allocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const std::lock_guard lock(access_to_blocks);
+    ++allocations;
+    if (bytes == 0) return {nullptr, c10::Device(c10::kCUDA, 0)};
+    void* memory = ::operator new(bytes, kAlignment);
+    std::memset(memory, 0xFF, bytes);
+    blocks[memory] = bytes;
+    if (keep) {
+      keep->push_back(memory);
+      kept_blocks[memory] = false;
+    }
+    return {memory, memory, &release, c10::Device(c10::kCUDA, 0)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  static void release(void* memory) {
+    const std::lock_guard lock(access_to_blocks);
+    const auto kept = kept_blocks.find(memory);
+    if (kept == kept_blocks.end())
+      free_block(memory);
+    else
+      kept->second = true;
+  }
+};
+
+const bool registered = [] {
+  static Allocator allocator;
+  c10::SetAllocator(c10::kCUDA, &allocator);
+  return true;
+}();
+
+}  // namespace
+
+std::int64_t device_allocations() {
+  const std::lock_guard lock(access_to_blocks);
+  return allocations;
+}
+
+MemoryImage memory_image() {
+  const std::lock_guard lock(access_to_blocks);
+  MemoryImage image;
+  for (const auto& [memory, bytes] : blocks)
+    image.emplace_back(memory, std::string(static_cast<const char*>(memory), bytes));
+  return image;
+}
+
+void restore_memory(const MemoryImage& image) {
+  const std::lock_guard lock(access_to_blocks);
+  for (const auto& [memory, content] : image)
+    if (const auto block = blocks.find(memory);
+        block != blocks.end() && block->second == content.size())
+      std::memcpy(memory, content.data(), content.size());
+}
+
+void keep_memory(std::vector<void*>* kept) {
+  const std::lock_guard lock(access_to_blocks);
+  keep = kept;
+}
+
+void free_memory(const std::vector<void*>& kept) {
+  const std::lock_guard lock(access_to_blocks);
+  for (void* memory : kept) {
+    if (kept_blocks.at(memory)) free_block(memory);
+    kept_blocks.erase(memory);
+  }
+}
+
+}  // namespace zsq::test
