@@ -23,22 +23,18 @@ struct ClipAct {
 };
 
 struct ClipQuantAct {
-  float lo, hi, scale, zero_point;
-  CodeRange range;
+  float lo, hi;
+  UniformGrid grid;
   bool clipped;  // surrogate
-  ZSQ_HOST_DEVICE float value(float u) const {
-    return fake_quant_value(clamp(u, lo, hi), scale, zero_point, range);
-  }
+  ZSQ_HOST_DEVICE float value(float u) const { return fake_quant_value(clamp(u, lo, hi), grid); }
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const {
     // Where the clip does not bind, the clipped input is u: one division serves all.
-    const bool inside = inside_range(clamp(u, lo, hi), scale, zero_point, range);
+    const bool inside = grid.contains(clamp(u, lo, hi));
     const bool passes = (lo < u) & (u < hi) & (!clipped | inside);
     return passes ? dy : 0.0f;
   }
   // dy/dscale of y = value(u), see scale_gradient.h.
-  ZSQ_HOST_DEVICE float scale_slope_at(float u) const {
-    return scale_slope(clamp(u, lo, hi), scale, zero_point, range);
-  }
+  ZSQ_HOST_DEVICE float scale_slope_at(float u) const { return grid.scale_slope(clamp(u, lo, hi)); }
 };
 
 // The same while scale and zero point are still in the tensors' memory.
@@ -48,7 +44,7 @@ struct ClipQuant {
   CodeRange range;
   bool clipped;
   ZSQ_HOST_DEVICE ClipQuantAct loaded() const {
-    return {lo, hi, *scale, *zero_point, range, clipped};
+    return {lo, hi, {*scale, *zero_point, range}, clipped};
   }
 };
 

@@ -10,42 +10,34 @@ namespace zsq::cuda_kernels {
 namespace {
 
 template <class T>
-ZSQ_VECTORIZED void value_run(const T* __restrict x, T* __restrict y, std::int64_t n, float scale,
-                              float zero_point, CodeRange range) {
-  for (std::int64_t i = 0; i < n; ++i)
-    store(y[i], fake_quant_value(load(x[i]), scale, zero_point, range));
+ZSQ_VECTORIZED void value_run(const T* __restrict x, T* __restrict y, std::int64_t n,
+                              UniformGrid grid) {
+  for (std::int64_t i = 0; i < n; ++i) store(y[i], fake_quant_value(load(x[i]), grid));
 }
 
 template <class T>
 ZSQ_VECTORIZED void backward_run(const T* __restrict x, const T* __restrict dy, T* __restrict dx,
-                                 std::int64_t n, float scale, float zero_point, CodeRange range) {
-  for (std::int64_t i = 0; i < n; ++i)
-    store(dx[i], inside_range(load(x[i]), scale, zero_point, range) ? load(dy[i]) : 0.0f);
+                                 std::int64_t n, UniformGrid grid) {
+  for (std::int64_t i = 0; i < n; ++i) store(dx[i], grid.contains(load(x[i])) ? load(dy[i]) : 0.0f);
 }
 
 ZSQ_VECTORIZED bool code_run(const float* __restrict x, std::int32_t* __restrict codes,
-                             std::int64_t n, float scale, float zero_point, CodeRange range) {
+                             std::int64_t n, UniformGrid grid) {
   std::int32_t found_nan = 0;
   for (std::int64_t i = 0; i < n; ++i) {
-    const float code = code_of(x[i], scale, zero_point, range);
+    const float code = grid.encode(x[i]);
     found_nan |= code != code;
-    codes[i] = static_cast<std::int32_t>(code == code ? code : range.min);
+    codes[i] = static_cast<std::int32_t>(code == code ? code : grid.range.min);
   }
   return found_nan != 0;
 }
 
-// The two grids of one channel.
-struct GridPair {
-  float scale_before, zero_before, scale_after, zero_after;
-  CodeRange range_before, range_after;
-};
 ZSQ_VECTORIZED std::int64_t changed_run(const float* __restrict before,
                                         const float* __restrict after, std::int64_t n,
-                                        GridPair grid) {
+                                        UniformGrid grid_before, UniformGrid grid_after) {
   std::int64_t changed = 0;
   for (std::int64_t i = 0; i < n; ++i)
-    changed += code_of(before[i], grid.scale_before, grid.zero_before, grid.range_before) !=
-               code_of(after[i], grid.scale_after, grid.zero_after, grid.range_after);
+    changed += grid_before.encode(before[i]) != grid_after.encode(after[i]);
   return changed;
 }
 
@@ -57,7 +49,7 @@ void value_rows(const LayerMap& l, std::int64_t begin, std::int64_t end) {
     const ScaleZero grid = row_grid_cpu(x, n, l.grid.range, l.symmetric);
     l.scale[row] = grid.scale;
     l.zero_point[row] = grid.zero_point;
-    value_run(x, l.y + row * n, n, grid.scale, grid.zero_point, l.grid.range);
+    value_run(x, l.y + row * n, n, {grid.scale, grid.zero_point, l.grid.range});
   });
 }
 
@@ -65,18 +57,17 @@ void value_rows(const LayerMap& l, std::int64_t begin, std::int64_t end) {
 
 template <class T>
 void fake_quant_cpu(const T* x, T* y, std::int64_t n, const GridView& grid) {
-  for_each_run(
-      n, grid.channels, grid.inner, [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-        value_run(x + begin, y + begin, end - begin, grid.scale[c], grid.zero_point[c], grid.range);
-      });
+  for_each_run(n, grid.channels, grid.inner,
+               [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
+                 value_run(x + begin, y + begin, end - begin, grid.at(c));
+               });
 }
 
 template <class T>
 void fake_quant_backward_cpu(const T* x, const T* dy, T* dx, std::int64_t n, const GridView& grid) {
   for_each_run(n, grid.channels, grid.inner,
                [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-                 backward_run(x + begin, dy + begin, dx + begin, end - begin, grid.scale[c],
-                              grid.zero_point[c], grid.range);
+                 backward_run(x + begin, dy + begin, dx + begin, end - begin, grid.at(c));
                });
 }
 
@@ -86,12 +77,10 @@ void fake_quant_layers_cpu(const std::vector<LayerMap>& layers) {
     if (l.scale) return value_rows(l, first, last);
     split_into_runs(first, last, grid.channels, grid.inner,
                     [&](std::int64_t c, std::int64_t i, std::int64_t end) {
-                      const float scale = grid.scale[c], zero_point = grid.zero_point[c];
                       if (l.dy)
-                        backward_run(l.x + i, l.dy + i, l.y + i, end - i, scale, zero_point,
-                                     grid.range);
+                        backward_run(l.x + i, l.dy + i, l.y + i, end - i, grid.at(c));
                       else
-                        value_run(l.x + i, l.y + i, end - i, scale, zero_point, grid.range);
+                        value_run(l.x + i, l.y + i, end - i, grid.at(c));
                     });
   });
 }
@@ -101,12 +90,10 @@ void changed_codes_cpu(const std::vector<CodesView>& layers, std::int64_t* count
   for_each_share(std::span(layers), [&](const CodesView& l, std::int64_t first, std::int64_t last) {
     const GridView &a = l.grid_before, &b = l.grid_after;
     std::int64_t changed = 0;
-    split_into_runs(
-        first, last, a.channels, a.inner, [&](std::int64_t c, std::int64_t i, std::int64_t end) {
-          changed += changed_run(
-              l.before + i, l.after + i, end - i,
-              {a.scale[c], a.zero_point[c], b.scale[c], b.zero_point[c], a.range, b.range});
-        });
+    split_into_runs(first, last, a.channels, a.inner,
+                    [&](std::int64_t c, std::int64_t i, std::int64_t end) {
+                      changed += changed_run(l.before + i, l.after + i, end - i, a.at(c), b.at(c));
+                    });
     const std::lock_guard lock(mutex);
     counts[l.index] += changed;
   });
@@ -116,9 +103,7 @@ bool quantize_cpu(const float* x, std::int32_t* codes, std::int64_t n, const Gri
   std::atomic<bool> found_nan{false};
   for_each_run(n, grid.channels, grid.inner,
                [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-                 if (code_run(x + begin, codes + begin, end - begin, grid.scale[c],
-                              grid.zero_point[c], grid.range))
-                   found_nan = true;
+                 if (code_run(x + begin, codes + begin, end - begin, grid.at(c))) found_nan = true;
                });
   return found_nan;
 }

@@ -9,8 +9,7 @@ struct Value {
   GridView grid;
   ChannelOf channel;
   __device__ float operator()(std::int64_t i, float x, float) const {
-    const std::int64_t c = channel(i);
-    return fake_quant_value(x, grid.scale[c], grid.zero_point[c], grid.range);
+    return fake_quant_value(x, grid.at(channel(i)));
   }
 };
 
@@ -18,16 +17,14 @@ struct Backward {
   GridView grid;
   ChannelOf channel;
   __device__ float operator()(std::int64_t i, float x, float dy) const {
-    const std::int64_t c = channel(i);
-    return inside_range(x, grid.scale[c], grid.zero_point[c], grid.range) ? dy : 0.0f;
+    return grid.at(channel(i)).contains(x) ? dy : 0.0f;
   }
 };
 
 __global__ void quantize_kernel(const float* x, std::int32_t* codes, std::int64_t n, GridView grid,
                                 ChannelOf channel, std::int32_t* found_nan) {
   for (std::int64_t i = first_index(); i < n; i += index_stride()) {
-    const std::int64_t c = channel(i);
-    const float code = code_of(x[i], grid.scale[c], grid.zero_point[c], grid.range);
+    const float code = grid.at(channel(i)).encode(x[i]);
     if (code != code) *found_nan = 1;
     codes[i] = static_cast<std::int32_t>(code == code ? code : grid.range.min);
   }
@@ -56,8 +53,7 @@ __global__ void changed_kernel(const __grid_constant__ LayerTable<CodesView> tab
   unsigned changed = 0;
   for_own_elements(chunk.index, layer.n, [&](std::int64_t i) {
     const std::int64_t c = channel(i);
-    changed += code_of(layer.before[i], a.scale[c], a.zero_point[c], a.range) !=
-               code_of(layer.after[i], b.scale[c], b.zero_point[c], b.range);
+    changed += a.at(c).encode(layer.before[i]) != b.at(c).encode(layer.after[i]);
   });
   atomicAdd(&block_changed, changed);
   __syncthreads();

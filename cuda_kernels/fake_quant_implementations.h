@@ -15,6 +15,10 @@ struct GridView {
   const float* zero_point;
   std::int64_t channels, inner;
   CodeRange range;
+
+  ZSQ_HOST_DEVICE UniformGrid at(std::int64_t channel) const {
+    return {scale[channel], zero_point[channel], range};
+  }
 };
 
 template <class T>

@@ -15,17 +15,14 @@ namespace zsq::cuda_kernels {
 namespace {
 
 ZSQ_VECTORIZED void ratio_run(const float* __restrict weight, const float* __restrict step,
-                              float* __restrict ratios, std::int64_t n, float scale,
-                              float zero_point, CodeRange range) {
-  for (std::int64_t i = 0; i < n; ++i)
-    ratios[i] = crossing_ratio(weight[i], step[i], scale, zero_point, range, 0.0f);
+                              float* __restrict ratios, std::int64_t n, UniformGrid grid) {
+  for (std::int64_t i = 0; i < n; ++i) ratios[i] = crossing_ratio(weight[i], step[i], grid, 0.0f);
 }
 
 // The grid of a run. `inverse` is 1 / scale, NaN if that is no normal float: then nothing is
 // certain and all is worked out.
-struct RunGrid {
-  float scale, zero_point, inverse, spare;
-  CodeRange range;
+struct RunGrid : UniformGrid {
+  float inverse, spare;
 };
 
 // Of w times 1 / scale, relative to its size and to the codes': covers the roundings of product,
@@ -33,11 +30,10 @@ struct RunGrid {
 constexpr float kMargin = 1.0f / (1 << 19);
 
 RunGrid run_grid(const GridView& grid, std::int64_t channel) {
-  const float scale = grid.scale[channel], zero_point = grid.zero_point[channel];
-  const float inverse = 1 / scale;
+  const UniformGrid own = grid.at(channel);
+  const float inverse = 1 / own.scale;
   const bool normal = std::fabs(inverse) >= kSmallestNormal && is_finite(inverse);
-  return {scale, zero_point, normal ? inverse : kNan, kMargin * (1 + std::fabs(zero_point)),
-          grid.range};
+  return {own, normal ? inverse : kNan, kMargin * (1 + std::fabs(own.zero_point))};
 }
 
 // The code of w, and by how much w / scale may be off; unsure (an integer, for vectors) where w is
@@ -86,8 +82,7 @@ ZSQ_VECTORIZED void plan_run(const float* __restrict weight, const float* __rest
   for (std::int64_t i = 0; i < n; ++i) {
     const float v = next_velocity(velocity[i], gradient[i], args.momentum);
     const float step = nesterov_step(v, gradient[i], args);
-    ratios[i] =
-        crossing_ratio(weight[i], step, grid.scale, grid.zero_point, grid.range, kPastThreshold);
+    ratios[i] = crossing_ratio<UniformGrid>(weight[i], step, grid, kPastThreshold);
   }
 }
 
@@ -112,8 +107,7 @@ ZSQ_VECTORIZED std::int64_t update_run(float* __restrict weight, float* __restri
   if (!unsure) return crossings;
   crossings = 0;
   for (std::int64_t i = 0; i < n; ++i)
-    crossings += code_of(before[i], grid.scale, grid.zero_point, grid.range) !=
-                 code_of(weight[i], grid.scale, grid.zero_point, grid.range);
+    crossings += grid.encode(before[i]) != grid.encode(weight[i]);
   return crossings;
 }
 
@@ -238,8 +232,7 @@ void inundate_group(std::span<const InundationView> layers, InundationStep args,
 void crossing_ratios_cpu(const float* weight, const float* step, float* ratios, std::int64_t n,
                          const GridView& grid) {
   for_each_run(n, grid.channels, grid.inner, [&](std::int64_t c, std::int64_t i, std::int64_t end) {
-    ratio_run(weight + i, step + i, ratios + i, end - i, grid.scale[c], grid.zero_point[c],
-              grid.range);
+    ratio_run(weight + i, step + i, ratios + i, end - i, grid.at(c));
   });
 }
 

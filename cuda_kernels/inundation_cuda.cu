@@ -21,8 +21,7 @@ struct Ratio {
   GridView grid;
   ChannelOf channel;
   __device__ float operator()(std::int64_t i, float weight, float step) const {
-    const std::int64_t c = channel(i);
-    return crossing_ratio(weight, step, grid.scale[c], grid.zero_point[c], grid.range, 0.0f);
+    return crossing_ratio(weight, step, grid.at(channel(i)), 0.0f);
   }
 };
 
@@ -56,12 +55,10 @@ __global__ void plan_kernel(const __grid_constant__ Table table, InundationStep 
   const GridView& grid = view.grid;
   const ChannelOf channel(view.n, grid.channels, grid.inner);
   for_own_elements(chunk.index, view.n, [&](std::int64_t i) {
-    const std::int64_t c = channel(i);
     const float v = next_velocity(view.velocity[i], view.gradient[i], args.momentum);
     const float step = nesterov_step(v, view.gradient[i], args);
     if (!is_finite(step)) outcome.skipped[view.index] = true;
-    const float ratio = crossing_ratio(view.weight[i], step, grid.scale[c], grid.zero_point[c],
-                                       grid.range, kPastThreshold);
+    const float ratio = crossing_ratio(view.weight[i], step, grid.at(channel(i)), kPastThreshold);
     layer.ratios[i] = ratio;
     atomicAdd(&histogram[__float_as_uint(ratio) >> kFirst.shift], 1u);
   });
@@ -118,20 +115,18 @@ __global__ void update_kernel(const __grid_constant__ Table table, InundationSte
   __shared__ unsigned block_crossings;
   if (threadIdx.x == 0) block_crossings = 0;
   __syncthreads();
-  const GridView& grid = view.grid;
-  const ChannelOf channel(view.n, grid.channels, grid.inner);
+  const ChannelOf channel(view.n, view.grid.channels, view.grid.inner);
   const float k = outcome.k[view.index];
   unsigned crossings = 0;
   for_own_elements(chunk.index, view.n, [&](std::int64_t i) {
-    const std::int64_t c = channel(i);
-    const float scale = grid.scale[c], zero_point = grid.zero_point[c], before = view.weight[i];
+    const UniformGrid grid = view.grid.at(channel(i));
+    const float before = view.weight[i];
     const float v = next_velocity(view.velocity[i], view.gradient[i], args.momentum);
-    const float after =
-        inundated_weight(before, nesterov_step(v, view.gradient[i], args), k, args.c_max * scale);
+    const float after = inundated_weight(before, nesterov_step(v, view.gradient[i], args), k,
+                                         args.c_max * grid.scale);
     view.velocity[i] = v;
     view.weight[i] = after;
-    crossings += code_of(before, scale, zero_point, grid.range) !=
-                 code_of(after, scale, zero_point, grid.range);
+    crossings += grid.encode(before) != grid.encode(after);
   });
   atomicAdd(&block_crossings, crossings);
   __syncthreads();

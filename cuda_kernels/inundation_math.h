@@ -30,14 +30,14 @@ constexpr float kRatioSlack = 1.0f + 1.0f / (1 << 20);
 // d / |step|: d is the distance from w to the next threshold in the direction of -step, 0 on the
 // threshold itself. Infinite, never NaN, if there is none: no step, or the code is at the end of
 // its range that way, or w is NaN. `past` widens d by that multiple of the threshold's magnitude.
-ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, float scale, float zero_point,
-                                     CodeRange range, float past) {
-  const float down = step > 0 ? 1.0f : -1.0f;
-  const float code = code_of(w, scale, zero_point, range);
-  const float threshold = (code - zero_point - 0.5f * down) * scale;
-  const float gap = (w - threshold) * down;
+template <class Grid>
+ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, const Grid& grid, float past) {
+  const float direction = step > 0 ? -1.0f : 1.0f;
+  const float code = grid.encode(w);
+  const float threshold = grid.next_threshold(code, direction);
+  const float gap = (threshold - w) * direction;
   const float distance = (gap > 0 ? gap : 0.0f) + past * fabsf(threshold);
-  const float room = step > 0 ? code - range.min : range.max - code;
+  const float room = grid.room(code, direction);
   const float ratio = distance / fabsf(step);
   return (room > 0) & (ratio >= 0) ? ratio : kInfinity;
 }

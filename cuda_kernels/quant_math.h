@@ -29,30 +29,44 @@ ZSQ_HOST_DEVICE float clamp(float v, float lo, float hi) {
   return v > hi ? hi : v;
 }
 
-ZSQ_HOST_DEVICE float unclamped_code(float x, float scale, float zero_point) {
-  return rintf(x / scale) + zero_point;
-}
+// A grid of weights: all that rounding, gradient inundation and the exporters ask of a number
+// format. A code is an integer; codes are in the order of their values. Another format is another
+// type with these functions (and a name in quant/number_format.h); of this one, levels are a scale
+// apart.
+struct UniformGrid {
+  float scale, zero_point;
+  CodeRange range;
 
-ZSQ_HOST_DEVICE float code_of(float x, float scale, float zero_point, CodeRange range) {
-  return clamp(unclamped_code(x, scale, zero_point), range.min, range.max);
-}
+  // The code of the nearest value; NaN passes.
+  ZSQ_HOST_DEVICE float encode(float x) const {
+    return clamp(rintf(x / scale) + zero_point, range.min, range.max);
+  }
+  ZSQ_HOST_DEVICE float decode(float code) const { return (code - zero_point) * scale; }
+  // Where the code gives way to its neighbour above (direction 1) or below (-1).
+  ZSQ_HOST_DEVICE float next_threshold(float code, float direction) const {
+    return (code - zero_point + 0.5f * direction) * scale;
+  }
+  // How many codes there are in that direction; NaN for NaN.
+  ZSQ_HOST_DEVICE float room(float code, float direction) const {
+    return direction > 0 ? range.max - code : code - range.min;
+  }
+  // Whether the code is not clamped; false for NaN.
+  ZSQ_HOST_DEVICE bool contains(float x) const {
+    const float code = rintf(x / scale) + zero_point;
+    return (code >= range.min) & (code <= range.max);
+  }
+  // dy/dscale of y = decode(encode(x)) with the rounding held fixed, which is LSQ's gradient of the
+  // step (Esser et al. 1902.08153, eq. 3): the rounding error inside, the end of the range outside.
+  ZSQ_HOST_DEVICE float scale_slope(float x) const {
+    const float ratio = x / scale, code = rintf(ratio) + zero_point;
+    const bool inside = (code >= range.min) & (code <= range.max);
+    return clamp(code, range.min, range.max) - zero_point - (inside ? ratio : 0.0f);
+  }
+};
 
-ZSQ_HOST_DEVICE float fake_quant_value(float x, float scale, float zero_point, CodeRange range) {
-  return (code_of(x, scale, zero_point, range) - zero_point) * scale;
-}
-
-// Whether the code was not clamped; false for NaN.
-ZSQ_HOST_DEVICE bool inside_range(float x, float scale, float zero_point, CodeRange range) {
-  const float code = unclamped_code(x, scale, zero_point);
-  return (code >= range.min) & (code <= range.max);
-}
-
-// dy/dscale of y = fake_quant_value(x) with the rounding held fixed, which is LSQ's gradient of the
-// step (Esser et al. 1902.08153, eq. 3): the rounding error inside, the end of the range outside.
-ZSQ_HOST_DEVICE float scale_slope(float x, float scale, float zero_point, CodeRange range) {
-  const float ratio = x / scale, code = rintf(ratio) + zero_point;
-  const bool inside = (code >= range.min) & (code <= range.max);
-  return clamp(code, range.min, range.max) - zero_point - (inside ? ratio : 0.0f);
+template <class Grid>
+ZSQ_HOST_DEVICE float fake_quant_value(float x, const Grid& grid) {
+  return grid.decode(grid.encode(x));
 }
 
 struct ScaleZero {

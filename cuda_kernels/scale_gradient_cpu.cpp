@@ -11,9 +11,9 @@ ZSQ_VECTORIZED void backward_rows(const T* x, const T* dy, T* dx, LaneRows<2> ro
   const auto [scale, zero_point] = rows.params;
   for_each_element<1>(rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
     const float v = load(x[i]), above = load(dy[i]);
-    sums[0] += above * scale_slope(v, scale[j], zero_point[j], range);
-    if constexpr (kWrites)
-      store(dx[i], inside_range(v, scale[j], zero_point[j], range) ? above : 0.0f);
+    const UniformGrid grid{scale[j], zero_point[j], range};
+    sums[0] += above * grid.scale_slope(v);
+    if constexpr (kWrites) store(dx[i], grid.contains(v) ? above : 0.0f);
   });
 }
 

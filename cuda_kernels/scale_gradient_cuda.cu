@@ -12,9 +12,9 @@ struct Slopes {
   ScaleGradientView view;
   __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
     const float v = load(x[i]), above = load(dy[i]);
-    sums[0] += above * scale_slope(v, view.scale[c], view.zero_point[c], view.range);
-    if (dx)
-      store(dx[i], inside_range(v, view.scale[c], view.zero_point[c], view.range) ? above : 0.0f);
+    const UniformGrid grid{view.scale[c], view.zero_point[c], view.range};
+    sums[0] += above * grid.scale_slope(v);
+    if (dx) store(dx[i], grid.contains(v) ? above : 0.0f);
   }
 };
 

@@ -17,17 +17,17 @@ namespace {
 using cuda_kernels::CodeRange;
 using cuda_kernels::fake_quant_value;
 using cuda_kernels::Grid;
+using cuda_kernels::UniformGrid;
 
 constexpr std::int64_t kRatios = 71;  // 1, 0.99, ..., 0.3
 
 // Sum of (w - fake_quant(w))^2 over n <= kBlock values. The lanes fix the order of the additions,
 // so the compiler may use vectors.
 constexpr std::int64_t kLanes = 16, kBlock = 4096;
-ZSQ_VECTORIZED float block_error(const float* w, std::int64_t n, float scale, float zero_point,
-                                 CodeRange range) {
+ZSQ_VECTORIZED float block_error(const float* w, std::int64_t n, UniformGrid grid) {
   float lanes[kLanes] = {};
   const auto add = [&](std::int64_t lane, float x) {
-    const float d = fake_quant_value(x, scale, zero_point, range) - x;
+    const float d = fake_quant_value(x, grid) - x;
     lanes[lane] += d * d;
   };
   std::int64_t i = 0;
@@ -37,11 +37,10 @@ ZSQ_VECTORIZED float block_error(const float* w, std::int64_t n, float scale, fl
   return std::accumulate(lanes, lanes + kLanes, 0.0f);
 }
 
-double squared_error(const float* w, std::int64_t n, float scale, float zero_point,
-                     CodeRange range) {
+double squared_error(const float* w, std::int64_t n, UniformGrid grid) {
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock)
-    total += block_error(w + begin, std::min(n - begin, kBlock), scale, zero_point, range);
+    total += block_error(w + begin, std::min(n - begin, kBlock), grid);
   return total;
 }
 
@@ -56,7 +55,7 @@ at::Tensor squared_errors(const at::Tensor& rows, const Grid& grids, const Quant
   double* out = errors.mutable_data_ptr<double>();
   at::parallel_for(0, errors.numel(), 1 + (1 << 16) / (n + 1), [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t i = a; i < b; ++i)
-      out[i] = squared_error(w + i % channels * n, n, s[i], z[i], range);
+      out[i] = squared_error(w + i % channels * n, n, {s[i], z[i], range});
   });
   return errors;
 }

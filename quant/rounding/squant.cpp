@@ -15,13 +15,12 @@ namespace zsq::quant {
 namespace {
 
 using cuda_kernels::CodeRange;
+using cuda_kernels::UniformGrid;
 
 constexpr float kInsideCell =
     0.5f - 1.0f / 64;  // from the code, so that rounding errors matter not
 
-struct RowGrid {
-  float scale, zero_point;
-  CodeRange codes;
+struct RowGrid : UniformGrid {
   float lo, hi;  // a weight that flips lies between and stays between
 };
 
@@ -53,9 +52,7 @@ class Row {
   }
 
  private:
-  static float nearest_code(float w, const RowGrid& g) {
-    return cuda_kernels::code_of(w, g.scale, g.zero_point, g.codes) - g.zero_point;
-  }
+  static float nearest_code(float w, const RowGrid& g) { return g.encode(w) - g.zero_point; }
 
   void measure(const float* w, const RowGrid& g) {
     for (std::int64_t k = 0; k < n_ / kernel_; ++k) {
@@ -64,7 +61,7 @@ class Row {
         const float nearest = nearest_code(w[i], g), e = nearest - w[i] / g.scale;
         const float other = nearest + g.zero_point - std::copysign(1.0f, e);
         const float moved = mirrored(nearest, e, g.scale);
-        const bool flips = std::abs(e) < 1 && other >= g.codes.min && other <= g.codes.max &&
+        const bool flips = std::abs(e) < 1 && other >= g.range.min && other <= g.range.max &&
                            w[i] > g.lo && w[i] < g.hi && moved >= g.lo && moved <= g.hi;
         movable_[i] = flips ? e : 0;
         sum += e;
@@ -157,7 +154,7 @@ at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
     for (std::int64_t c = begin; c < end; ++c) {
       const float bound = cuda_kernels::kInfinity;
       row.round(in + c * n,
-                {s[c], z[c], codes, keep_range ? l[c] : -bound, keep_range ? h[c] : bound},
+                {{s[c], z[c], codes}, keep_range ? l[c] : -bound, keep_range ? h[c] : bound},
                 result + c * n);
     }
   });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also cuda_kernels/cuda_common, cuda_kernels/cuda_scope, cuda_kernels/channel_sums_cuda.
 // The CUDA implementation of every op against its CPU implementation. Needs a GPU.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>

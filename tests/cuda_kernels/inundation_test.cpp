@@ -290,8 +290,8 @@ Outcome step_by_sorting(Layer& layer) {
   const float* g = layer.gradient.const_data_ptr<float>();
   const auto grid = [&](std::int64_t i) {
     const std::int64_t c = layer.scale.numel() == 1 ? 0 : i / (n / layer.weight.size(0));
-    return std::pair(layer.scale.const_data_ptr<float>()[c],
-                     layer.zero_point.const_data_ptr<float>()[c]);
+    return UniformGrid{layer.scale.const_data_ptr<float>()[c],
+                       layer.zero_point.const_data_ptr<float>()[c], range};
   };
   const auto step_of = [&](std::int64_t i) {
     return nesterov_step(next_velocity(v[i], g[i], step.momentum), g[i], step);
@@ -299,8 +299,7 @@ Outcome step_by_sorting(Layer& layer) {
   std::vector<float> ratios;
   for (std::int64_t i = 0; i < n; ++i) {
     if (!is_finite(step_of(i))) return {1, 0, true};
-    const auto [scale, zero_point] = grid(i);
-    ratios.push_back(crossing_ratio(w[i], step_of(i), scale, zero_point, range, kPastThreshold));
+    ratios.push_back(crossing_ratio(w[i], step_of(i), grid(i), kPastThreshold));
   }
   std::sort(ratios.begin(), ratios.end());
   const auto m = std::max<std::int64_t>(
@@ -308,12 +307,10 @@ Outcome step_by_sorting(Layer& layer) {
              std::ceil(args.crossing_rate * static_cast<double>(n) * (1 - 1e-12))));
   Outcome outcome{inundation_factor(ratios[m - 1], step.k_max), 0, false};
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto [scale, zero_point] = grid(i);
     const float before = w[i];
-    w[i] = inundated_weight(before, step_of(i), outcome.k, step.c_max * scale);
+    w[i] = inundated_weight(before, step_of(i), outcome.k, step.c_max * grid(i).scale);
     v[i] = next_velocity(v[i], g[i], step.momentum);
-    outcome.crossings +=
-        code_of(before, scale, zero_point, range) != code_of(w[i], scale, zero_point, range);
+    outcome.crossings += grid(i).encode(before) != grid(i).encode(w[i]);
   }
   return outcome;
 }
