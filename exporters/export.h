@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Student to file. The registry of targets is in registry.cpp; each writes what the student already
-// is.
+// Student to file: what is written is what the student already is. The registries of files and of
+// the targets of ONNX are in registry.cpp.
 #pragma once
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "quant/student.h"
 
@@ -36,6 +38,14 @@ ExportReport export_onnx(const quant::Student& student, const std::filesystem::p
 // ".zero_point"; the rest as f32. Metadata says how to read them.
 ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
                                 const Metadata& metadata);
+
+// A kind of file. A new one: a function in a file of its own, a row in registry.cpp, and a setting
+// "export.<name>" that asks for it (recipes/options.h).
+struct Exporter {
+  std::string_view name, file;  // file: its name in the output folder
+  ExportReport (*write)(const quant::Student&, const std::filesystem::path&, const Metadata&);
+};
+std::span<const Exporter> registry();
 
 // Bytes of the parameters alone: FP32 as the teacher stores them; quantized with BatchNorm folded
 // (bits per weight and per zero point, an f32 scale and an f32 bias per output channel).

@@ -41,6 +41,7 @@ class StudentFile {
     const models::Node& layer = student_.graph[site.layer];
     const at::Tensor weight = student_.parameters.at(site.parameter).detach();
     const quant::QuantizerSpec& spec = site.op->spec();
+    quant::require_uniform(spec.format, "the safetensors file");
     const cuda_kernels::Grid grid = site.op->grid(weight, student_.parameters);
     const std::string prefix = layer.name + ".weight";
     add(prefix + ".codes",

@@ -10,6 +10,7 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/report/student_layers.h"
 #include "quant/bit_allocation/allocate_bits.h"
+#include "quant/rounding/registry.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {
@@ -126,7 +127,7 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
   const bool dead_leaves = recipe.images.source == ImageSource::dead_leaves;
-  if (recipe.quantize.weights.rounding == WeightRounding::gptq && dead_leaves)
+  if (quant::rounding_method(recipe.quantize.weights.rounding).needs_images() && dead_leaves)
     job.rounding_images =
         made_images(image_job(teacher, recipe, recipe.quantize.gptq.images), observer)
             .to(teacher.parameters.device());

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/plan.h"
 
+#include <ATen/ops/cat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <numeric>
 
-#include "core/error.h"
 #include "models/blocks.h"
 #include "pipeline/images/image_job.h"
 #include "quant/student.h"
+#include "train/agreement.h"
 
 namespace zsq::pipeline {
 namespace {
 
 // What stages take in units of the teacher's forward pass for one image, measured on ResNet-20,
 // ResNet-18 and EfficientNet-Lite0 (docs/performance.md); within a factor of about two elsewhere.
-constexpr double kRoundingPerImage = 36;      // both networks, layer by layer from a block's start
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
 constexpr double kOptimisedPerStep = 3;       // forward, and back to the pixels or the generator
 // Fewer iterations of fine-tuning than this leave a student worse than they found it.
 constexpr std::int64_t kFewestIterations = 300;
-// KL below which a student cannot be told from its teacher, nats per image.
-constexpr double kNothingLeft = 1e-3;
 constexpr double kHour = 3600;
-constexpr const char* kKept = "kept";
 
 // Seconds of the teacher's forward pass for one image: the fastest of a few, which other work on
 // the machine disturbs least.
@@ -58,31 +56,50 @@ std::string in_words(double seconds) {
   return text;
 }
 
-std::string results_in_words(const std::vector<SyntheticResult>& results) {
-  std::string words;
-  for (const auto& r : results) {
-    char text[96];
-    std::snprintf(text, sizeof text, "%sKL %.4f, agreement %.1f %% on %s images",
-                  words.empty() ? "" : "; ", r.divergence, 100 * r.agreement,
-                  r.kind == "dead_leaves" ? "dead-leaves" : r.kind.c_str());
-    words += text;
-  }
-  return words;
+Stage calibration(const Run& run, const char* name) {
+  return {name, 0, 0, [&run](quant::Student& student, RunState&, const PartDone&) {
+            calibrate(run.context(), run.ranges(), student);
+          }};
 }
 
-Stage calibration(const Run& run, const char* name) {
-  return {name, 0, 0,
-          [&run](quant::Student& student, RunState&, const PartDone&) { calibrate(run, student); }};
+// A run that plans itself tries one that needs images even where the recipe names none.
+const quant::RoundingMethod& method_of(const Recipe& recipe) {
+  const auto& method = quant::rounding_method(recipe.quantize.weights.rounding);
+  return recipe.process.automatic && !method.needs_images()
+             ? quant::rounding_method(WeightRounding::gptq)
+             : method;
 }
 
 Stage rounding(const Run& run, double one) {
+  const auto& method = method_of(run.recipe);
   const auto images = run.recipe.quantize.gptq.images;
-  const double seconds =
-      kRoundingPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
-  return {"GPTQ-style rounding", seconds, seconds,
-          [&run](quant::Student& student, RunState& state, const PartDone& done) {
-            round_weights(run, student, state.parts, done);
+  const double seconds = method.passes_per_image * static_cast<double>(images) * one +
+                         seconds_of_images(run, images, one);
+  return {std::string(method.title), seconds, seconds,
+          [&run, &method, images](quant::Student& student, RunState& state, const PartDone& done) {
+            const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
+            round_weights(
+                run.context(),
+                {.method = method,
+                 .images = calibration_set(run.teacher, run.recipe, run.bank.learn,
+                                           {.images = images, .seconds = left}, run.observer),
+                 .memory = run.recipe.reconstruct.memory,
+                 .ranges = run.ranges(),
+                 .parts_done = state.parts,
+                 .on_part_done = done},
+                student);
           }};
+}
+
+// What reconstruction may take: half of a time budget if fine-tuning follows, else all of it; 0:
+// any.
+double time_for_reconstruction(const Run& run, const quant::Student& student) {
+  if (!run.clock.has_budget()) return 0;
+  const bool ends_here = run.recipe.finetune.iterations == 0 || run.recipe.process.automatic;
+  const double after =
+      ends_here ? run.loading + seconds_of_evaluation(run.context(), run.evaluation(), student)
+                : run.recipe.process.time_budget.seconds / 2;
+  return std::max(1.0, run.clock.left(1) - after);
 }
 
 Stage reconstruction(const Run& run, double one) {
@@ -91,17 +108,29 @@ Stage reconstruction(const Run& run, double one) {
       kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
   const double seconds = steps + seconds_of_images(run, o.images, one) +
                          4 * static_cast<double>(o.images * o.augmentations_per_image) * one;
-  return {
-      "block reconstruction", seconds, seconds,
-      [&run](quant::Student& student, RunState& state, const PartDone& done) {
-        const bool ends_here = run.recipe.finetune.iterations == 0 || run.recipe.process.automatic;
-        double left = 0;  // half of a time budget if fine-tuning follows, else all of it
-        if (run.clock.has_budget())
-          left = ends_here ? run.clock.left(1) - run.loading - seconds_of_evaluation(run, student)
-                           : run.clock.left(1) - run.recipe.process.time_budget.seconds / 2;
-        reconstruct(run, student, run.clock.has_budget() ? std::max(1.0, left) : 0, state.blocks,
-                    done);
-      }};
+  return {"block reconstruction", seconds, seconds,
+          [&run, &o](quant::Student& student, RunState& state, const PartDone& done) {
+            const double budget = time_for_reconstruction(run, student);
+            const Stopwatch begin;
+            const at::Tensor images = calibration_set(
+                run.teacher, run.recipe, run.bank.learn,
+                {.images = o.images, .views = o.augmentations_per_image, .seconds = budget / 2},
+                run.observer);
+            reconstruct(run.context(),
+                        {.options = o,
+                         .images = images,
+                         .precision = run.recipe.finetune.precision,
+                         .seconds = budget > 0 ? std::max(1.0, budget - begin.seconds()) : 0,
+                         .blocks = state.blocks,
+                         .on_part_done = done},
+                        student);
+          }};
+}
+
+at::Tensor all_images(const std::vector<HeldOutImages>& held_out) {
+  std::vector<at::Tensor> images;
+  for (const auto& kind : held_out) images.push_back(kind.images);
+  return images.empty() ? at::Tensor() : at::cat(images);
 }
 
 Stage fine_tuning(const Run& run, bool calibrated, double one,
@@ -112,29 +141,26 @@ Stage fine_tuning(const Run& run, bool calibrated, double one,
   return {"fine-tuning", static_cast<double>(fewest) * iteration,
           static_cast<double>(o.iterations) * iteration,
           [&run, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
-            trained = fine_tune(run, student, calibrated,
-                                std::filesystem::exists(run.output.checkpoint()));
+            const Recipe& recipe = run.recipe;
+            trained =
+                fine_tune(run.context(),
+                          {.options = recipe.finetune,
+                           .generator = recipe.generate,
+                           .bank = run.bank_draws ? &*run.bank_draws : nullptr,
+                           .held_out = all_images(run.held_out),
+                           .calibrated = calibrated,
+                           .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
+                           // Writing takes about as long as reading did.
+                           .seconds_after =
+                               [&] {
+                                 return run.loading + seconds_of_evaluation(
+                                                          run.context(), run.evaluation(), student);
+                               },
+                           .checkpoint = run.output.checkpoint(),
+                           .checkpoint_every = recipe.process.checkpoint_every,
+                           .resume = std::filesystem::exists(run.output.checkpoint())},
+                          student);
           }};
-}
-
-// Of the student as it is; empty before the first stage and without held-out images.
-std::vector<SyntheticResult> last_kept(const RunState& state) {
-  for (auto i = static_cast<std::size_t>(state.finished); i-- > 0;)
-    if (state.stages[i].outcome == kKept) return state.stages[i].synthetic;
-  return {};
-}
-
-void leave_out(const Run& run, RunState& state) {
-  for (StageResult& stage : state.stages)
-    if (stage.outcome.empty()) stage.outcome = "skipped: no further gain is possible";
-  run.say(
-      "student and teacher agree on nearly every synthetic image: the remaining stages "
-      "are skipped");
-}
-
-bool helps(const Run& run, const std::vector<SyntheticResult>& now,
-           const std::vector<SyntheticResult>& before) {
-  return !run.recipe.process.automatic || now.empty() || is_better(now, before);
 }
 
 }  // namespace
@@ -142,7 +168,7 @@ bool helps(const Run& run, const std::vector<SyntheticResult>& now,
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
   const Recipe& recipe = run.recipe;
   const bool automatic = recipe.process.automatic;
-  const bool rounds = automatic || recipe.quantize.weights.rounding == WeightRounding::gptq;
+  const bool rounds = method_of(recipe).needs_images();
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
@@ -190,60 +216,6 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
                                 " on this machine; --recipe auto takes 10 minutes, and "
                                 "--time_budget 1h fits this recipe into an hour");
   return plan;
-}
-
-void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
-                RunState& state, const Identity& identity) {
-  const auto file = run.output.file("checkpoint/student.safetensors");
-  const auto write = [&] {
-    state.seconds = run.clock.seconds();
-    save(file, state, identity);
-  };
-  for (auto i = static_cast<std::size_t>(state.finished); i < stages.size(); ++i) {
-    StageResult& result = state.stages[i];
-    if (!result.outcome.empty()) break;  // skipped, with all that follow
-    const auto before = last_kept(state);
-    if (run.recipe.process.automatic && !before.empty() && pool(before).divergence < kNothingLeft) {
-      leave_out(run, state);
-      break;
-    }
-    const models::Graph graph = student.graph;
-    if (state.parts > 0) {
-      restore(student, state.now);
-    } else {
-      state.start = student.parameters.clone();
-      write();
-    }
-    run.say("stage " + std::to_string(i + 1) + " of " + std::to_string(stages.size()) + ": " +
-            stages[i].name);
-    const Stopwatch begin;
-    double written = 0;
-    try {
-      stages[i].run(student, state, [&](std::int64_t parts) {
-        state.parts = parts;
-        state.now = student.parameters.clone();
-        if (begin.seconds() < written + 30) return;
-        written = begin.seconds();
-        write();
-      });
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::stopped) write();
-      throw;
-    }
-    result.seconds = begin.seconds();
-    const auto fused = quant::fuse_activations(student.graph);
-    result.synthetic = measure_on(run.held_out, fused, student.parameters);
-    result.outcome = kKept;
-    if (!before.empty() && !helps(run, result.synthetic, before)) {
-      result.outcome = "rejected: KL to the teacher did not decrease";
-      student.graph = graph;
-      student.parameters = state.start.clone();
-    }
-    if (!result.synthetic.empty())
-      run.say("  " + result.outcome + ": " + results_in_words(result.synthetic));
-    state.finished = static_cast<std::int64_t>(i) + 1;
-    state.parts = 0;
-  }
 }
 
 }  // namespace zsq::pipeline

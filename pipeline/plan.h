@@ -3,7 +3,8 @@
 // each and after its parts, and in a run that plans itself (process.automatic) with each stage kept
 // only if it helps.
 #pragma once
-#include "pipeline/stages/stages.h"
+#include "pipeline/run_state.h"
+#include "pipeline/stages/prepare.h"
 
 namespace zsq::pipeline {
 

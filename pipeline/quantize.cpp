@@ -107,8 +107,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.layers = describe_layers(student, training);
   report.float_tensors = quant::float_tensors(student);
   describe_quality(run, student, report);
-  write_files(run, student, report);
-  evaluate(run, student, report);
+  write_files(run.context(), run.recipe.exporting, run.output, student, report);
+  evaluate(run.context(), run.evaluation(), student, report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"), std::string_view(to_html(report)));

@@ -4,7 +4,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/data_free/equalize.h"
 #include "quant/placement.h"
-#include "quant/rounding/squant.h"
+#include "quant/rounding/registry.h"
 #include "quant/split_hard_swish.h"
 #include "quant/student.h"
 
@@ -157,7 +157,7 @@ Student insert_quantizers(const models::Model& teacher, const QuantOptions& opti
   if (options.mode == Mode::deploy && target_rules(options.target).hard_swish_is_product)
     model.graph = split_hard_swish(model.graph);
   Student student = Inserter(model, options).run();
-  if (options.weights.rounding != WeightRounding::nearest) round_weights_by_squant(student);
+  if (const auto round = rounding_method(options.weights.rounding).round) round(student);
   if (options.bias_correction == BiasCorrection::bn_statistics) correct_bias(student, model);
   return student;
 }

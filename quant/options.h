@@ -39,6 +39,8 @@ template <>
 struct EnumNames<WeightRounding> {
   static constexpr std::array<std::string_view, 3> names{"nearest", "squant", "gptq"};
 };
+// Methods that look at images (quant/rounding/registry.h).
+constexpr bool needs_images(WeightRounding rounding) { return rounding == WeightRounding::gptq; }
 template <>
 struct EnumNames<BiasCorrection> {
   static constexpr std::array<std::string_view, 2> names{"none", "bn_statistics"};

@@ -12,6 +12,7 @@
 #include "cuda_kernels/fake_quant.h"
 #include "cuda_kernels/weight_range.h"
 #include "models/graph.h"
+#include "quant/number_format.h"
 #include "quant/options.h"
 
 namespace zsq::quant {
@@ -23,6 +24,7 @@ struct QuantizerSpec {
   std::int64_t num_bits = 8, qmin = 0, qmax = 255;
   bool symmetric = false;
   cuda_kernels::Surrogate surrogate = cuda_kernels::Surrogate::clipped;
+  NumberFormat format = NumberFormat::uniform;
 };
 QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode);
 QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode);

@@ -23,8 +23,8 @@ constexpr std::array kKeys{
     Renamed{"reconstruct.rounding_weight", "reconstruct.regularizer_weight"},
     Renamed{"reconstruct.sharpness_start", "reconstruct.beta_start"},
     Renamed{"reconstruct.sharpness_end", "reconstruct.beta_end"},
-    Renamed{"finetune.features", "finetune.feature_loss"},
-    Renamed{"finetune.feature_weight", "finetune.feature_loss_weight"},
+    Renamed{"finetune.features", "finetune.loss_terms"},
+    Renamed{"finetune.feature_loss", "finetune.loss_terms"},
     Renamed{"finetune.learn_scales", "finetune.learnable_scales"},
     Renamed{"finetune.lr_scale", "finetune.scale_lr"},
     Renamed{"finetune.lr_affine", "finetune.affine_lr"},
@@ -39,6 +39,9 @@ struct RenamedValue {
 constexpr std::array kValues{
     RenamedValue{"quantize.weights.rounding", "hessian", "gptq"},
     RenamedValue{"generate.images.source", "drawn", "dead_leaves"},
+    RenamedValue{"finetune.loss_terms", "none", "kl_divergence"},
+    RenamedValue{"finetune.loss_terms", "mse", "kl_divergence=1,feature_mse=100"},
+    RenamedValue{"finetune.loss_terms", "attention", "kl_divergence=1,channel_attention=100"},
     RenamedValue{"quantize.equalize", "false", "none"},
     RenamedValue{"quantize.equalize", "true", "all"},
 };
@@ -71,6 +74,10 @@ std::string current_value(const std::string& key, const std::string& value) {
     return entry.key == key && entry.before == value;
   });
   return found == kValues.end() ? value : std::string(found->now);
+}
+
+bool is_feature_weight(const std::string& key) {
+  return key == "finetune.feature_weight" || key == "finetune.feature_loss_weight";
 }
 
 bool is_former_section(const std::string& key) {

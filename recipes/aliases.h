@@ -19,6 +19,10 @@ std::string current_key(const std::string& key);
 std::string current_value(const std::string& key, const std::string& value);
 std::string current_recipe(const std::string& name);
 
+// Whether `key` is the weight of the second of finetune.loss_terms, from the time before these had
+// weights of their own.
+bool is_feature_weight(const std::string& key);
+
 // Whether `key` is a section that holds former keys alone, as "quantize.hessian".
 bool is_former_section(const std::string& key);
 

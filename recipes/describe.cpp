@@ -46,24 +46,24 @@ void validate(const Recipe& recipe) {
           "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
               " is not in ascending order");
   const bool reconstructs = recipe.reconstruct.iterations > 0;
-  const bool by_gptq = q.weights.rounding == WeightRounding::gptq;
+  const bool on_images = needs_images(q.weights.rounding);
   require(
       !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
       "generate.bank_share is the share of each student batch that is taken from generate.bank, "
       "which names no file");
-  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || by_gptq,
-          "generate.bank is used by nothing: set generate.bank_share, the share of each student "
-          "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(
-      recipe.finetune.feature_loss == FeatureLoss::none || q.equalize == Equalization::none,
-      "finetune.feature_loss compares maps with the teacher's, which quantize.equalize scales per "
-      "channel; set one of them to none");
+      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || on_images,
+      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+      "batch (above 0) that is taken from it, or reconstruct.iterations");
+  require(!recipe.finetune.loss_terms.empty(),
+          "finetune.loss_terms is empty: the student would learn from nothing");
   require(!reconstructs || !q.weights.range_every_step,
           "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set one of them to 0 or false");
-  require(!by_gptq || !q.weights.range_every_step,
-          "quantize.weights.rounding=gptq finds codes on ranges that stay, which contradicts "
-          "quantize.weights.range_every_step; set that to false, or the rounding to squant");
+  require(!on_images || !q.weights.range_every_step,
+          "quantize.weights.rounding=" + std::string(enum_name(q.weights.rounding)) +
+              " finds codes on ranges that stay, which contradicts "
+              "quantize.weights.range_every_step; set that to false, or the rounding to squant");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
 }

@@ -47,7 +47,7 @@ std::string unknown_key_message(const std::string& key) {
 
 bool is_setting(const std::string& key) {
   const auto keys = setting_keys();
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+  return recipes::is_feature_weight(key) || std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 bool is_section(const std::string& key) {
@@ -72,8 +72,19 @@ void replace_earlier(DataOptions& data, const std::string& key) {
   if (key == "data.crop_fraction" && data.crop_fraction) data.resize.reset();
 }
 
+void set_feature_weight(Recipe& recipe, const std::string& given, const RawValue& raw,
+                        const std::string& where) {
+  auto& terms = recipe.finetune.loss_terms;
+  if (terms.size() != 2)
+    fail(where, "'" + given + "' is the weight of a feature loss, and none was chosen before it; " +
+                    "write finetune.loss_terms: [kl_divergence=1, feature_mse=100]");
+  recipes::parse_value(raw, terms[1].weight);
+  warn_of_rename(recipe, where, given, "finetune.loss_terms");
+}
+
 void set_value(Recipe& recipe, const std::string& given, RawValue raw, const std::string& where) {
   const std::string key = recipes::current_key(given);
+  if (recipes::is_feature_weight(key)) return set_feature_weight(recipe, given, raw, where);
   warn_of_rename(recipe, where, given, key);
   for (std::string& item : raw.items) {
     const std::string value = recipes::current_value(key, item);

@@ -115,6 +115,18 @@ void parse_value(const RawValue& raw, std::vector<LayerBits>& value) {
   value = std::move(parsed);
 }
 
+void parse_value(const RawValue& raw, std::vector<LossWeight>& value) {
+  std::vector<LossWeight> parsed;
+  for (const std::string& item : items_of(raw)) {
+    const std::size_t equals = item.find('=');
+    LossWeight term;
+    parse_scalar(item.substr(0, equals), term.term);
+    if (equals != std::string::npos) term.weight = parse_number(item.substr(equals + 1));
+    parsed.push_back(term);
+  }
+  value = std::move(parsed);
+}
+
 std::string format_number(double value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
@@ -144,6 +156,13 @@ std::string format_value(const std::vector<LayerBits>& value) {
   std::string text = "[";
   for (std::size_t i = 0; i < value.size(); ++i)
     text += (i ? ", " : "") + format_string(value[i].layer + "=" + std::to_string(value[i].bits));
+  return text + "]";
+}
+
+std::string format_value(const std::vector<LossWeight>& value) {
+  std::string text = "[";
+  for (const auto& [term, weight] : value)
+    text += (text == "[" ? "" : ", ") + format_value(term) + "=" + format_number(weight);
   return text + "]";
 }
 

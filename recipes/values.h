@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "eval/options.h"
+#include "losses/options.h"
 #include "quant/mixed_options.h"
 #include "quant/options.h"
 #include "recipes/options.h"
@@ -69,6 +70,7 @@ void parse_value(const RawValue& raw, T& value) {
 // A list, or one scalar with commas: [0.25, 0.5] in a file, 0.25,0.5 on a command line.
 void parse_value(const RawValue& raw, std::vector<double>& value);
 void parse_value(const RawValue& raw, std::vector<LayerBits>& value);
+void parse_value(const RawValue& raw, std::vector<LossWeight>& value);
 // 240, 240x320 or [240, 320]: height, then width.
 void parse_value(const RawValue& raw, ImageSize& value);
 // auto, or what the type itself takes.
@@ -95,6 +97,7 @@ requires std::is_enum_v<Enum> std::string format_value(Enum value) {
 }
 std::string format_value(const std::vector<double>& value);
 std::string format_value(const std::vector<LayerBits>& value);
+std::string format_value(const std::vector<LossWeight>& value);
 std::string format_value(const ImageSize& value);
 template <class T>
 std::string format_value(const std::optional<T>& value) {
@@ -123,6 +126,8 @@ void check_range(const SettingInfo& info, const T& value) {
     check_number(info, value.amount);
   } else if constexpr (std::is_same_v<T, std::vector<LayerBits>>) {
     for (const LayerBits& layer : value) check_number(info, static_cast<double>(layer.bits));
+  } else if constexpr (std::is_same_v<T, std::vector<LossWeight>>) {
+    for (const LossWeight& term : value) check_number(info, term.weight);
   } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
     check_number(info, static_cast<double>(value));
   }
@@ -131,7 +136,9 @@ void check_range(const SettingInfo& info, const T& value) {
 // What may be written for a setting of type T: "2..8 bits", "true|false", "paper|deploy".
 template <class T>
 std::string choices(const SettingInfo& info) {
-  if constexpr (is_optional<T>) {
+  if constexpr (std::is_same_v<T, std::vector<LossWeight>>) {
+    return choices<LossTerm>(info);
+  } else if constexpr (is_optional<T>) {
     const std::string known = choices<typename T::value_type>(info);
     return std::string(kAuto) + (known.empty() ? "" : "|") + known;
   } else if constexpr (std::is_enum_v<T>) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the folders promise: who includes whom, where third-party headers stand, file length.
+"""Checks what the folders promise: who includes whom, where third-party headers stand, file length, tests.
 
 check_includes.py [ROOT]: prints each offence as file:line: message and exits 1 if there is one.
 """
@@ -29,7 +29,8 @@ MAY_INCLUDE = {
     "cli": ["core", "pipeline", "recipes"],
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
-OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "quant/mixed_options.h",
+OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "losses/options.h",
+                   "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 PUBLIC_HEADERS = ROOT / "cmake/public_headers.txt"
 TORCH_FREE = {"core", "formats", "recipes", "cli"}
@@ -95,11 +96,34 @@ def check_file(path):
             yield f"{relative}:{number}: {message}"
 
 
+def covered_sources():
+    """Sources with a test of their own name, those that a test includes, and those that it says it covers."""
+    named = re.compile(r"(?:// |, )(?:Covers also )?([a-z_/0-9]+)(?=[,.]|$)")
+    for path in (ROOT / "tests").rglob("*_test.cpp"):
+        yield str(path.relative_to(ROOT / "tests"))[:-len("_test.cpp")]
+        yield from (str(pathlib.Path(name).with_suffix("")) for _, name in includes(path))
+        for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+            if not line.startswith("//"):
+                break
+            yield from named.findall(line)
+
+
+def offences_of_untested_sources(files):
+    """Sources of a tree with tests that no test names. A CPU and a CUDA implementation are of one operator."""
+    covered = set(covered_sources())
+    for path in files if covered else []:
+        relative = path.relative_to(ROOT)
+        stem = re.sub(r"_(cpu|cuda|implementations)$", "", str(relative.with_suffix("")))
+        if relative.parts[0] in MAY_INCLUDE and not {stem, str(relative.with_suffix(""))} & covered:
+            yield f"{relative}:1: has no test: tests/{stem}_test.cpp, or 'Covers also {stem}.' at the head of one"
+
+
 def main():
     folders = [*MAY_INCLUDE, "tests", "examples"]
     files = sorted(path for folder in folders for path in (ROOT / folder).rglob("*")
                    if path.suffix in {".h", ".cpp", ".cu", ".cuh"})
     offences = [message for path in files for message in check_file(path)]
+    offences += offences_of_untested_sources(files)
     if PUBLIC_HEADERS.is_file():
         offences += offences_of_public_headers()
     print("\n".join(offences) or f"{len(files)} files keep the rules")

@@ -26,6 +26,8 @@ std::string text_of(const Value& value) {
     return value;
   } else if constexpr (std::is_same_v<Value, LayerBits>) {
     return value.layer + "=" + std::to_string(value.bits);
+  } else if constexpr (std::is_same_v<Value, LossWeight>) {
+    return text_of(value.term) + "=" + text_of(value.weight);
   } else if constexpr (std::is_arithmetic_v<Value>) {
     std::array<char, 64> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "losses/features.h"
-
 namespace zsq::train {
 
 std::vector<models::NodeId> same_nodes(const models::Graph& student, const models::Graph& teacher,
@@ -17,12 +15,6 @@ std::vector<models::NodeId> same_nodes(const models::Graph& student, const model
     same.push_back(student.id_of(there ? name : name + ".quantizer"));
   }
   return same;
-}
-
-at::Tensor feature_term(FeatureLoss term, const std::vector<at::Tensor>& student,
-                        const std::vector<at::Tensor>& teacher) {
-  return term == FeatureLoss::mse ? losses::feature_error(student, teacher)
-                                  : losses::channel_attention_error(student, teacher);
 }
 
 }  // namespace zsq::train

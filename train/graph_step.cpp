@@ -52,6 +52,7 @@ StudentStep GraphStep::student_step(const Batch& batch, double factor) {
   if (student_.factor != factor) batch_ = {};  // about to be recorded: this batch's memory will do
   put(batch_.images, batch.images);
   put(batch_.logits, batch.logits);
+  if (batch.targets.defined()) put(batch_.targets, batch.targets);
   batch_.features.resize(batch.features.size());
   for (std::size_t i = 0; i < batch.features.size(); ++i)
     put(batch_.features[i], batch.features[i]);

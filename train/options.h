@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/settings.h"
+#include "losses/options.h"
 #include "models/precision.h"
 
 namespace zsq {
@@ -12,7 +13,6 @@ namespace zsq {
 enum class Inundation { exact, published, off };
 enum class KlReduction { batchmean, mean };
 enum class LearnableScales { none, activations, all };
-enum class FeatureLoss { none, mse, attention };
 
 template <>
 struct EnumNames<Inundation> {
@@ -28,11 +28,6 @@ struct EnumNames<LearnableScales> {
   static constexpr std::array<std::string_view, 3> names{"none", "activations", "all"};
 };
 
-template <>
-struct EnumNames<FeatureLoss> {
-  static constexpr std::array<std::string_view, 3> names{"none", "mse", "attention"};
-};
-
 struct TrainOptions {
   std::int64_t iterations = 80000;  // warm-up included; one = a generator step and a student step
   std::int64_t batch_size = 200;
@@ -41,10 +36,9 @@ struct TrainOptions {
   double decay = 0.1;                               // factor at each milestone
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
-  FeatureLoss feature_loss = FeatureLoss::none;
-  double feature_loss_weight = 100;  // relative to the KL divergence
-  double lr = 1e-4;                  // conv and linear weights
-  double affine_lr = 1e-5;           // BatchNorm gamma and beta, biases
+  std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
+  double lr = 1e-4;         // conv and linear weights
+  double affine_lr = 1e-5;  // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -78,14 +72,12 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{"finetune.kl_reduction", "batchmean, or mean over classes too (published code)"},
       o.kl_reduction);
-  visit(SettingInfo{"finetune.feature_loss",
-                    "feature loss at residual additions and ends of stages: none, mse between the "
-                    "feature maps, or attention (channel attention)",
-                    "", 0, 0, "PLF; HAST"},
-        o.feature_loss);
-  visit(SettingInfo{"finetune.feature_loss_weight",
-                    "weight of the feature loss relative to the KL divergence", "", 0, 1e9},
-        o.feature_loss_weight);
+  visit(SettingInfo{"finetune.loss_terms",
+                    "terms of the student's loss (name=weight): KL divergence of the logits; "
+                    "feature_mse and channel_attention compare maps at residual additions and ends "
+                    "of stages",
+                    "weight", 0, 1e9, "AIT 3; PLF; HAST"},
+        o.loss_terms);
   visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
   visit(SettingInfo{"finetune.affine_lr", "learning rate of BatchNorm gamma, beta and biases", "",
                     0, 10},

@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-#include "cuda_kernels/kl_divergence.h"
+#include "losses/registry.h"
 #include "models/blocks.h"
 #include "quant/calibration/ranges.h"
 #include "train/features.h"
@@ -56,8 +56,9 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
   done(Part::generator_backward);
+  const bool targets = losses::any_needs(options_.loss_terms, &losses::Term::needs_targets);
   return {{images.detach(), logits.detach(), loss.detach(), any_not_finite(gradients),
-           std::move(taps.values)},
+           std::move(taps.values), targets ? draw.targets : at::Tensor()},
           std::move(gradients)};
 }
 
@@ -74,11 +75,14 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
       models::execute(student_graph_, quant::with_quantized_weights(student_, weight_sites_),
                       batch.images, &taps, options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
-  auto loss = cuda_kernels::kl_divergence(logits, batch.logits, options_.temperature,
-                                          static_cast<double>(divisor));
-  if (!feature_nodes_.empty())
-    loss = loss.add(feature_term(options_.feature_loss, taps.values, batch.features),
-                    options_.feature_loss_weight);
+  const auto loss =
+      losses::weighted_sum(options_.loss_terms, {.student_logits = logits,
+                                                 .teacher_logits = batch.logits,
+                                                 .targets = batch.targets,
+                                                 .student_features = std::move(taps.values),
+                                                 .teacher_features = batch.features,
+                                                 .temperature = options_.temperature,
+                                                 .logits_divisor = static_cast<double>(divisor)});
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
@@ -126,7 +130,7 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
             generator.options().beta2),
       affine_(affine_parameters(student), options.momentum),
       weights_(student, options) {
-  if (options.feature_loss != FeatureLoss::none) {
+  if (losses::any_needs(options.loss_terms, &losses::Term::needs_features)) {
     feature_nodes_ = models::feature_nodes(teacher.graph, teacher.parameters);
     teacher_feature_nodes_ = same_nodes(teacher_pass_.graph(), teacher.graph, feature_nodes_);
     student_feature_nodes_ = same_nodes(student_graph_, teacher.graph, feature_nodes_);

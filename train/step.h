@@ -22,6 +22,7 @@ struct Batch {
   at::Tensor loss;            // []
   at::Tensor skipped;         // bool []: the gradient was not finite; nothing was changed
   std::vector<at::Tensor> features = {};  // the teacher's values at Step::feature_nodes()
+  at::Tensor targets = {};                // f32 [N, classes], where a term of the loss wants them
 };
 
 struct StudentStep {
@@ -75,7 +76,7 @@ class Step {
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }
 
   const WeightSteps& weight_steps() const { return weights_; }
-  // Of the teacher; empty without options.feature_loss.
+  // Of the teacher; empty if no term of the loss compares features.
   const std::vector<models::NodeId>& feature_nodes() const { return feature_nodes_; }
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;

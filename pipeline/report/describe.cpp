@@ -4,6 +4,7 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/version.h"
+#include "quant/rounding/registry.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {
@@ -17,8 +18,8 @@ std::string weights_in_words(const QuantOptions& q) {
   words +=
       std::string(enum_name(w.range)) + (w.range_every_step ? " at each forward pass" : " once");
   if (q.equalize != Equalization::none) words += ", equalized";
-  if (w.rounding == WeightRounding::squant) words += ", SQuant rounding";
-  if (w.rounding == WeightRounding::gptq) words += ", GPTQ-style rounding";
+  if (w.rounding != WeightRounding::nearest)
+    words += ", " + std::string(quant::rounding_method(w.rounding).title);
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";
   return words;
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 
-#include "core/seed.h"
-#include "pipeline/images/image_job.h"
 #include "pipeline/stages/stages.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
@@ -11,19 +8,17 @@
 
 namespace zsq::pipeline {
 
-void calibrate(const Run& run, quant::Student& student) {
-  const std::int64_t batch = run.recipe.finetune.batch_size;
-  if (run.bank.learn.defined())
-    quant::calibrate(student, run.bank.learn.to(run.teacher.parameters.device()), batch);
+void calibrate(const StageContext& context, const CalibrateStage& stage, quant::Student& student) {
+  if (stage.bank.defined())
+    quant::calibrate(student, stage.bank.to(context.teacher.parameters.device()), stage.batch_size);
   else
     quant::calibrate(student, [&, first = std::int64_t{0}]() mutable {
-      return dead_leaves(run.teacher, run.recipe, std::exchange(first, first + batch), batch,
-                         stream_seed(run.seed(), "calibration", 0));
+      return stage.dead_leaves(std::exchange(first, first + stage.batch_size), stage.batch_size);
     });
   quant::refresh_weight_grids(student);
-  const QuantOptions& options = run.recipe.quantize;
-  if (options.bias_correction == BiasCorrection::bn_statistics)  // now of the activations as well
-    quant::correct_bias(student, quant::equalize(run.teacher, options));
+  // Now of the activations as well.
+  if (student.options.bias_correction == BiasCorrection::bn_statistics)
+    quant::correct_bias(student, quant::equalize(context.teacher, student.options));
 }
 
 }  // namespace zsq::pipeline

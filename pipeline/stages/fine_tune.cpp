@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ops/cat.h>
-
 #include "pipeline/stages/stages.h"
 
 namespace zsq::pipeline {
-namespace {
 
-at::Tensor images_of(const std::vector<HeldOutImages>& held_out) {
-  std::vector<at::Tensor> images;
-  for (const auto& kind : held_out) images.push_back(kind.images);
-  return images.empty() ? at::Tensor() : at::cat(images);
-}
-
-}  // namespace
-
-train::TrainReport fine_tune(const Run& run, quant::Student& student, bool calibrated,
-                             bool resume) {
-  const Recipe& recipe = run.recipe;
-  generator::Generator generator(run.teacher, recipe.generate, run.seed());
-  return train::run(
-      {.teacher = run.teacher,
-       .student = student,
-       .generator = generator,
-       .options = recipe.finetune,
-       .seed = run.seed(),
-       .time_budget = run.clock.has_budget() ? run.clock.left(1) : 0,
-       .checkpoint = run.output.checkpoint(),
-       .checkpoint_every = recipe.process.checkpoint_every,
-       .resume = resume,
-       // Writing takes about as long as reading did.
-       .seconds_after = [&] { return run.loading + seconds_of_evaluation(run, student); },
-       .bank = run.bank_draws ? &*run.bank_draws : nullptr,
-       .calibrated = calibrated && !resume,
-       .held_out = images_of(run.held_out)},
-      run.observer);
+train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& stage,
+                             quant::Student& student) {
+  generator::Generator generator(context.teacher, stage.generator, context.seed);
+  return train::run({.teacher = context.teacher,
+                     .student = student,
+                     .generator = generator,
+                     .options = stage.options,
+                     .seed = context.seed,
+                     .time_budget = stage.seconds,
+                     .checkpoint = stage.checkpoint,
+                     .checkpoint_every = stage.checkpoint_every,
+                     .resume = stage.resume,
+                     .seconds_after = stage.seconds_after,
+                     .bank = stage.bank,
+                     .calibrated = stage.calibrated && !stage.resume,
+                     .held_out = stage.held_out},
+                    context.observer);
 }
 
 }  // namespace zsq::pipeline

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pipeline/stages/prepare.h"
+
 #include "core/error.h"
+#include "core/seed.h"
 #include "formats/atomic_file.h"
+#include "losses/registry.h"
 #include "models/load.h"
+#include "pipeline/images/image_job.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
-#include "pipeline/stages/stages.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {
@@ -19,6 +23,16 @@ void warn_of_zero_points(const QuantOptions& options, Observer& observer) {
                           " runs slowly: " + std::string(rules.weights.cost_of_zero_points));
 }
 
+void require_features_in_units_of_the_teacher(const Recipe& recipe) {
+  const auto& terms = recipe.finetune.loss_terms;
+  if (recipe.quantize.equalize == Equalization::none ||
+      !losses::any_needs(terms, &losses::Term::needs_features))
+    return;
+  throw Error(ErrorCode::usage,
+              "finetune.loss_terms compares feature maps with the teacher's, which "
+              "quantize.equalize scales per channel; set that to none, or leave the term out");
+}
+
 Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   Recipe recipe = options.recipe;
   if (options.scheme) {
@@ -26,6 +40,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
     recipe.quantize.activations.num_bits = options.scheme->activation_bits;
   }
   validate(recipe);
+  require_features_in_units_of_the_teacher(recipe);
   warn_of_zero_points(recipe.quantize, observer);
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)
@@ -48,6 +63,23 @@ void open_bank(Run& run) {
 }
 
 }  // namespace
+
+CalibrateStage Run::ranges() const {
+  return {.bank = bank.learn,
+          .dead_leaves =
+              [this](std::int64_t first, std::int64_t n) {
+                return dead_leaves(teacher, recipe, first, n,
+                                   stream_seed(seed(), "calibration", 0));
+              },
+          .batch_size = recipe.finetune.batch_size};
+}
+
+EvaluateStage Run::evaluation() const {
+  return {.images = real_images.get(),
+          .data = recipe.data,
+          .exported = recipe.exporting.onnx ? output.file("model.onnx") : std::filesystem::path(),
+          .device = recipe.process.device};
+}
 
 Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
             const std::filesystem::path& output, Observer& observer) {

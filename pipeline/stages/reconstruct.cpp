@@ -6,38 +6,32 @@
 
 namespace zsq::pipeline {
 
-void reconstruct(const Run& run, quant::Student& student, double seconds,
-                 std::vector<BlockResult>& blocks, const PartDone& done) {
-  const Recipe& recipe = run.recipe;
-  const Stopwatch begin;
-  const auto images = calibration_set(run.teacher, recipe, run.bank.learn,
-                                      {.images = recipe.reconstruct.images,
-                                       .views = recipe.reconstruct.augmentations_per_image,
-                                       .seconds = seconds / 2},
-                                      run.observer);
-  if (blocks.empty()) {
-    run.say("calibrating activation ranges on " + std::to_string(images.size(0)) + " images");
-    quant::calibrate(student, images, recipe.reconstruct.batch_size);
+void reconstruct(const StageContext& context, const ReconstructStage& stage,
+                 quant::Student& student) {
+  if (stage.blocks.empty()) {
+    context.say("calibrating activation ranges on " + std::to_string(stage.images.size(0)) +
+                " images");
+    quant::calibrate(student, stage.images, stage.options.batch_size);
   }
-  run.say("block reconstruction");
+  context.say("block reconstruction");
   std::vector<train::BlockReport> earlier;
-  for (const BlockResult& block : blocks)
+  for (const BlockResult& block : stage.blocks)
     earlier.push_back({block.name, block.before, block.after, block.iterations});
   const auto on_block_done = [&](const std::vector<train::BlockReport>& reports) {
     const train::BlockReport& last = reports.back();
-    blocks.push_back({last.name, last.before, last.after, last.iterations});
-    done(std::ssize(reports));
+    stage.blocks.push_back({last.name, last.before, last.after, last.iterations});
+    stage.on_part_done(std::ssize(reports));
   };
-  train::reconstruct({.teacher = run.teacher,
+  train::reconstruct({.teacher = context.teacher,
                       .student = student,
-                      .images = images,
-                      .options = recipe.reconstruct,
-                      .seed = run.seed(),
-                      .time_budget = seconds > 0 ? std::max(1.0, seconds - begin.seconds()) : 0,
-                      .precision = recipe.finetune.precision,
+                      .images = stage.images,
+                      .options = stage.options,
+                      .seed = context.seed,
+                      .time_budget = stage.seconds,
+                      .precision = stage.precision,
                       .done = earlier,
                       .on_block_done = on_block_done},
-                     run.observer);
+                     context.observer);
 }
 
 }  // namespace zsq::pipeline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stages/stages.h"
 #include "quant/calibration/ranges.h"
-#include "quant/rounding/gptq.h"
+#include "quant/rounding/round_layers.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -10,28 +10,24 @@ constexpr std::int64_t kBatch = 16;
 
 }  // namespace
 
-void round_weights(const Run& run, quant::Student& student, std::int64_t first_part,
-                   const PartDone& done) {
-  const Recipe& recipe = run.recipe;
-  const auto images =
-      calibration_set(run.teacher, recipe, run.bank.learn,
-                      {.images = recipe.quantize.gptq.images,
-                       .seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0},
-                      run.observer);
-  if (first_part == 0) quant::calibrate(student, images, kBatch);
-  run.say("GPTQ-style rounding on " + std::to_string(images.size(0)) + " images");
-  quant::round_weights_by_gptq(
-      {.teacher = run.teacher,
+void round_weights(const StageContext& context, const RoundStage& stage, quant::Student& student) {
+  if (stage.parts_done == 0) quant::calibrate(student, stage.images, kBatch);
+  context.say(std::string(stage.method.title) + " on " + std::to_string(stage.images.size(0)) +
+              " images");
+  quant::round_layers(
+      {.teacher = context.teacher,
        .student = student,
-       .images = images,
+       .method = stage.method,
+       .images = stage.images,
        .batch_size = kBatch,
-       .memory = recipe.reconstruct.memory,
-       .seed = run.seed(),
-       .blocks_done = static_cast<std::size_t>(first_part),
-       .on_block_done = [&](std::size_t blocks) { done(static_cast<std::int64_t>(blocks)); }},
-      run.observer);
+       .memory = stage.memory,
+       .seed = context.seed,
+       .blocks_done = static_cast<std::size_t>(stage.parts_done),
+       .on_block_done =
+           [&](std::size_t blocks) { stage.on_part_done(static_cast<std::int64_t>(blocks)); }},
+      context.observer);
   if (student.options.activations.range == ActivationRange::bn_statistics)
-    calibrate(run, student);  // the corrected biases have moved the means
+    calibrate(context, stage.ranges, student);  // the corrected biases have moved the means
 }
 
 }  // namespace zsq::pipeline

@@ -1,41 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a run between the float network and the files, in the order of docs/method.md.
+// The stages of a run between the float network and the files, in the order of docs/method.md. Each
+// is a function over the student and over a struct of what it is configured with.
 #pragma once
-#include "pipeline/stages/run.h"
+#include <functional>
+#include <optional>
+
+#include "eval/evaluate.h"
+#include "pipeline/output_folder.h"
+#include "pipeline/quantize.h"
+#include "quant/rounding/registry.h"
+#include "train/images/image_bank.h"
+#include "train/trainer.h"
 
 namespace zsq::pipeline {
 
-// Reads the model, the bank and where real images are; opens the output folder. What is wrong with
-// the input shows here, before anything takes time.
-Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
-            const std::filesystem::path& output, Observer& observer);
+// What every stage knows.
+struct StageContext {
+  const models::Model& teacher;
+  std::uint64_t seed = 0;
+  Observer& observer;
 
-// Activation ranges by quantize.activations.range. Images, where that rule wants any, are those of
-// the bank or dead leaves.
-void calibrate(const Run& run, quant::Student& student);
+  void say(const std::string& message) const { observer.on_message(LogLevel::info, message); }
+};
 
-// GPTQ-style rounding on quantize.gptq.images images.
-void round_weights(const Run& run, quant::Student& student, std::int64_t first_part,
-                   const PartDone& done);
+// Called when `parts` layers or blocks of a stage are finished, with the student as it is then.
+using PartDone = std::function<void(std::int64_t parts)>;
 
-// Block reconstruction, with ranges from its images. `seconds`: what it may take; 0: any. `blocks`:
-// those that are done, which it goes on from and adds to.
-void reconstruct(const Run& run, quant::Student& student, double seconds,
-                 std::vector<BlockResult>& blocks, const PartDone& done);
+// Activation ranges by quantize.activations.range, then bias correction where the student's options
+// ask for it. Has no parts: a run that is resumed does it again.
+struct CalibrateStage {
+  // Where the rule wants images: f32 [N, C, H, W], or undefined for dead leaves, of which images
+  // first to first + n - 1 are asked for.
+  at::Tensor bank = {};
+  std::function<at::Tensor(std::int64_t first, std::int64_t n)> dead_leaves;
+  std::int64_t batch_size = 16;
+};
+void calibrate(const StageContext& context, const CalibrateStage& stage, quant::Student& student);
 
-// Fine-tuning. `calibrated`: the student has its activation ranges, and keeps them; otherwise they
-// are taken at the end of the generator's warm-up. Goes on from its own checkpoint where `resume`.
-train::TrainReport fine_tune(const Run& run, quant::Student& student, bool calibrated, bool resume);
+// Rounding by what each layer reads of the images. Resumed, layers in blocks that were finished are
+// skipped.
+struct RoundStage {
+  const quant::RoundingMethod& method;
+  at::Tensor images;            // f32 [N, C, H, W]
+  std::int64_t memory = 2048;   // MiB for the values between blocks
+  CalibrateStage ranges;        // taken again once biases were corrected
+  std::int64_t parts_done = 0;  // blocks of an earlier run
+  PartDone on_part_done;
+};
+void round_weights(const StageContext& context, const RoundStage& stage, quant::Student& student);
+
+// Block reconstruction, with ranges from its images. Resumed, it goes on after the last of `blocks`
+// and adds to them.
+struct ReconstructStage {
+  const ReconstructOptions& options;
+  at::Tensor images;  // f32 [N, C, H, W]
+  Precision precision = Precision::fp32;
+  double seconds = 0;  // what it may take; 0: any
+  std::vector<BlockResult>& blocks;
+  PartDone on_part_done;
+};
+void reconstruct(const StageContext& context, const ReconstructStage& stage,
+                 quant::Student& student);
+
+// Fine-tuning. Resumed, it goes on from its own checkpoint.
+struct FineTuneStage {
+  const TrainOptions& options;
+  const GeneratorOptions& generator;
+  const train::BankDraws* bank = nullptr;
+  at::Tensor held_out;      // f32 [N, C, H, W] for validation; undefined: made by the generator
+  bool calibrated = false;  // ranges stay; otherwise they are taken at the end of the warm-up
+  double seconds = 0;       // what it may take; 0: any
+  std::function<double()> seconds_after;  // what has to follow within the budget
+  std::filesystem::path checkpoint;
+  std::int64_t checkpoint_every = 0;
+  bool resume = false;
+};
+train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& stage,
+                             quant::Student& student);
 
 // The files, and what the report says of them. Nothing in these depends on the clock or on an
-// evaluation.
-void write_files(const Run& run, const quant::Student& student, QuantizeReport& report);
+// evaluation, so that a run that is resumed writes them again.
+void write_files(const StageContext& context, const ExportSettings& settings,
+                 const OutputFolder& output, const quant::Student& student, QuantizeReport& report);
 
-// Top-1 and top-5 of teacher and of the exported file on real images, if there are any. What is
-// shipped is what is measured: the exported file rounds biases to integers, which alone moves a
-// prediction in a hundred at few bits.
-void evaluate(const Run& run, const quant::Student& student, QuantizeReport& report);
+// Top-1 and top-5 of teacher and student on real images.
+struct EvaluateStage {
+  const eval::ImageSource* images = nullptr;  // null: nothing is measured
+  const DataOptions& data;
+  // What is shipped is what is measured: the exported file rounds biases to integers, which alone
+  // moves a prediction in a hundred at few bits. Empty: the student itself.
+  std::filesystem::path exported = {};
+  Device device = Device::cpu;
+};
+void evaluate(const StageContext& context, const EvaluateStage& stage,
+              const quant::Student& student, QuantizeReport& report);
 // About how long that will take, from one batch.
-double seconds_of_evaluation(const Run& run, const quant::Student& student);
+double seconds_of_evaluation(const StageContext& context, const EvaluateStage& stage,
+                             const quant::Student& student);
 
 }  // namespace zsq::pipeline

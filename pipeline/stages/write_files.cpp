@@ -5,8 +5,24 @@
 #include "pipeline/stages/stages.h"
 
 namespace zsq::pipeline {
+namespace {
 
-void write_files(const Run& run, const quant::Student& trained, QuantizeReport& report) {
+// Whether the setting "export.<name>" is on.
+bool is_asked_for(const ExportSettings& settings, std::string_view name) {
+  bool on = false;
+  visit_export_settings(
+      [&](const SettingInfo& info, bool value) {
+        if (info.key == "export." + std::string(name)) on = value;
+      },
+      settings);
+  return on;
+}
+
+}  // namespace
+
+void write_files(const StageContext& context, const ExportSettings& settings,
+                 const OutputFolder& output, const quant::Student& trained,
+                 QuantizeReport& report) {
   quant::Student student{trained.graph, trained.parameters.clone(), trained.options};
   move_to(student.parameters, Device::cpu);
   const exporters::Metadata metadata{{"tool", "zsq " + report.tool_version},
@@ -18,21 +34,18 @@ void write_files(const Run& run, const quant::Student& trained, QuantizeReport& 
                                      {kPreprocessingRecord, report.preprocessing},
                                      {"source_sha256", report.source_sha256}};
   exporters::ExportReport exported;
-  const auto name = [&](const char* file) {
-    report.files.push_back(run.output.file(file));
-    return report.files.back();
-  };
-  if (run.recipe.exporting.safetensors)
-    exported = exporters::export_safetensors(student, name("model.safetensors"), metadata);
-  if (run.recipe.exporting.onnx)
-    exported = exporters::export_onnx(student, name("model.onnx"), metadata);
+  for (const exporters::Exporter& exporter : exporters::registry()) {
+    if (!is_asked_for(settings, exporter.name)) continue;
+    report.files.push_back(output.file(std::string(exporter.file)));
+    exported = exporter.write(student, report.files.back(), metadata);
+  }
   for (LayerResult& layer : report.layers)
     for (const exporters::ExecutesAs& row : exported.layers)
       if (row.layer == layer.name) {
         layer.executes_as = row.executes_as;
         layer.reason = row.reason;
       }
-  const exporters::SizeReport size = exporters::parameter_bytes(run.teacher, student);
+  const exporters::SizeReport size = exporters::parameter_bytes(context.teacher, student);
   report.fp32_bytes = size.fp32_bytes;
   report.quantized_bytes = size.quantized_bytes;
 }

@@ -17,7 +17,7 @@
 #include "quant/dependent_part.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
-#include "quant/rounding/gptq.h"
+#include "quant/rounding/round_layers.h"
 
 namespace zsq::quant {
 namespace {
@@ -83,7 +83,8 @@ class Meter {
     std::map<std::int64_t, Student> students;
     for (std::int64_t bits = job_.min_bits; bits <= job_.max_bits; ++bits)
       students.emplace(bits, student_of(bits));
-    if (job_.options.weights.rounding == WeightRounding::gptq) round_by_gptq(students);
+    const RoundingMethod& method = rounding_method(job_.options.weights.rounding);
+    if (method.needs_images()) round_layers(students, method);
     for (const auto& [bits, student] : students)
       for (const WeightSite& site : weight_sites(student)) {
         const auto& name = student.graph[site.layer].name;
@@ -106,18 +107,20 @@ class Meter {
   }
 
   // Of what a layer reads in the float network the moments serve all numbers of bits.
-  void round_by_gptq(std::map<std::int64_t, Student>& students) {
+  void round_layers(std::map<std::int64_t, Student>& students, const RoundingMethod& method) {
     Student& any = students.begin()->second;
-    const GptqJob job{.teacher = model_,
-                      .student = any,
-                      .images = job_.rounding_images.defined() ? job_.rounding_images : job_.images,
-                      .batch_size = kBatch,
-                      .seed = job_.seed};
+    const RoundingJob job{
+        .teacher = model_,
+        .student = any,
+        .method = method,
+        .images = job_.rounding_images.defined() ? job_.rounding_images : job_.images,
+        .batch_size = kBatch,
+        .seed = job_.seed};
     std::set<std::string> rounded;
     visit_input_moments(job, observer_, [&](std::size_t i, const InputMoments& moments) {
       if (!rounded.insert(weight_sites(any)[i].parameter).second) return;
       for (auto& [bits, student] : students)
-        round_site_by_gptq(student, model_, weight_sites(student)[i], moments);
+        round_site(student, model_, weight_sites(student)[i], moments, method);
     });
     if (job_.options.bias_correction == BiasCorrection::bn_statistics)
       for (auto& [bits, student] : students) correct_weight_errors(student);

@@ -31,7 +31,7 @@ struct SensitivityJob {
   at::Tensor images;     // f32 [N, C, H, W]
   std::int64_t min_bits = 2, max_bits = 8;
   bool inputs = true;  // measure them too
-  // For WeightRounding::gptq, f32 [N, C, H, W]; undefined: `images`.
+  // For a rounding method that needs images, f32 [N, C, H, W]; undefined: `images`.
   at::Tensor rounding_images = {};
   std::uint64_t seed = 0;
 };

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
+#include "quant/calibration/registry.h"
 #include "quant/data_free/inferred_values.h"
 
 namespace zsq::quant {

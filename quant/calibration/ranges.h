@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that find ranges. Each is a pure function or a small accumulator; the registry of
-// activation rules is range_observer() in ranges.cpp.
+// Ranges of weights and activations. Which rules there are, quant/calibration/registry.h says.
 #pragma once
 #include <functional>
-#include <memory>
 
 #include "cuda_kernels/weight_range.h"
 #include "quant/calibration/histogram.h"
@@ -11,9 +9,7 @@
 
 namespace zsq::quant {
 
-// Weight grid by rule: min_max, or mse: per channel the pair (lo, hi) = r * (min, max), r in
-// {1, 0.99, ..., 0.3}, with the smallest squared error of fake-quantization (Banner et al.
-// 1810.05723 motivates clipping; search as in LAPQ/BRECQ initialisation).
+// The grid of a weight by a rule.
 cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec,
                                bool per_channel, WeightRange rule);
 
@@ -21,18 +17,6 @@ cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& sp
 // max), then either end alone, r in {1, 0.99, ..., 0.01}. Not finite where a value was not.
 std::pair<double, double> least_error_range(const Histogram& histogram, const QuantizerSpec& spec,
                                             double power);
-
-// Takes batches of one activation, answers the range.
-class RangeObserver {
- public:
-  virtual ~RangeObserver() = default;
-  virtual void observe(const at::Tensor& x) = 0;
-  virtual std::pair<double, double> range() const = 0;  // lo <= 0 <= hi is not required
-};
-// ema (biased accumulator, debiased on read), min_max, percentile (histogram), mse
-// (least_error_range, power 2). A range that is not finite tells of such a value among those seen.
-std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
-                                              const QuantizerSpec& spec);
 
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
 // options.calibration_images are seen. bn_statistics uses no image: least_error_range() of the

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "quant/calibration/weight_grid.h"
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argmin.h>
 #include <ATen/ops/empty.h>
@@ -9,7 +11,6 @@
 #include "cuda_kernels/cpu_loops.h"
 #include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/quant_math.h"
-#include "quant/calibration/ranges.h"
 
 namespace zsq::quant {
 namespace {
@@ -60,32 +61,29 @@ at::Tensor squared_errors(const at::Tensor& rows, const Grid& grids, const Quant
   return errors;
 }
 
-Grid mse_grid(const at::Tensor& rows, const at::Tensor& lo, const at::Tensor& hi,
-              const QuantizerSpec& spec) {
+}  // namespace
+
+Grid min_max_grid(const at::Tensor& rows, const QuantizerSpec& spec) {
+  return cuda_kernels::layer_grids({{.weight = rows,
+                                     .qmin = spec.qmin,
+                                     .qmax = spec.qmax,
+                                     .symmetric = spec.symmetric,
+                                     .per_channel = true}})[0];
+}
+
+Grid mse_grid(const at::Tensor& weight, const QuantizerSpec& spec) {
+  const auto rows = weight.cpu();
+  const auto [lowest, highest] = cuda_kernels::channel_min_max(weight);
+  const auto lo = lowest.cpu(), hi = highest.cpu();
   const auto ratios = at::arange(100, 100 - kRatios, -1, lo.options()).div(100).unsqueeze(1);
   const Grid grids = cuda_kernels::grid_from_range(ratios.mul(lo), ratios.mul(hi), spec.qmin,
                                                    spec.qmax, spec.symmetric);
   const auto errors = squared_errors(rows, grids, spec);
   const auto best = errors.argmin(0, /*keepdim=*/true);
-  return {grids.scale.gather(0, best).squeeze(0), grids.zero_point.gather(0, best).squeeze(0)};
-}
-
-}  // namespace
-
-Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec, bool per_channel,
-                 WeightRange rule) {
-  const auto rows = weight.detach().reshape({per_channel ? weight.size(0) : 1, -1}).contiguous();
-  if (rule == WeightRange::min_max)
-    return cuda_kernels::layer_grids({{.weight = rows,
-                                       .qmin = spec.qmin,
-                                       .qmax = spec.qmax,
-                                       .symmetric = spec.symmetric,
-                                       .per_channel = per_channel}})[0];
-  const auto [lo, hi] = cuda_kernels::channel_min_max(rows);
-  Grid grid = mse_grid(rows.cpu(), lo.cpu(), hi.cpu(), spec);
-  grid = {grid.scale.to(weight.device()), grid.zero_point.to(weight.device())};
-  if (!per_channel) grid = {grid.scale.squeeze(0), grid.zero_point.squeeze(0)};
-  return grid;
+  const auto chosen = [&](const at::Tensor& t) {
+    return t.gather(0, best).squeeze(0).to(weight.device());
+  };
+  return {chosen(grids.scale), chosen(grids.zero_point)};
 }
 
 }  // namespace zsq::quant

@@ -1,163 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/rounding/gptq.h"
 
-#include <ATen/core/grad_mode.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/where.h>
 
-#include <set>
+#include <vector>
 
-#include "core/error.h"
-#include "core/seed.h"
-#include "core/stopwatch.h"
-#include "quant/calibration/bias_correction.h"
-#include "quant/paired_blocks.h"
-#include "quant/rounding/gptq_layer.h"
+#include "quant/rounding/lattice.h"
 
 namespace zsq::quant {
 namespace {
 
-using models::Block;
-using models::Graph;
-using models::NodeId;
-class Walk {
- public:
-  Walk(const GptqJob& job, Observer& observer)
-      : job_(job),
-        observer_(observer),
-        pair_(job.teacher, job.student),
-        teacher_(pair_.teacher()),
-        sites_(weight_sites(job.student)),
-        known_(infer_layer_inputs(job.student, teacher_)) {}
+constexpr double kInsideCell = 0.5 - 1.0 / 64;  // from the code, so that rounding errors matter not
+constexpr int kScales = 4;                      // tried on both sides of a scale
+constexpr double kScaleStep = 0.05;
 
-  void run() {
-    begin();
-    const auto& blocks = pair_.blocks();
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const bool done = i < job_.blocks_done;
-      for_each_layer(blocks[i], [&](std::size_t site, NodeId layer) {
-        if (done)
-          rounded_.insert(sites_[site].parameter);
-        else
-          round(blocks[i], site, layer);
-      });
-      if (!done && job_.on_block_done) job_.on_block_done(i + 1);
-      if (i + 1 < blocks.size()) hand_on(blocks[i]);
-    }
-  }
-
-  void visit(const std::function<void(std::size_t, const InputMoments&)>& visit) {
-    begin();
-    for (const Block& block : pair_.blocks()) {
-      for_each_layer(block, [&](std::size_t site, NodeId layer) {
-        stop_if_asked(site);
-        visit(site, input_moments(block, site, layer, /*alone=*/true));
-      });
-      hand_on(block, /*alone=*/true);
-    }
-  }
-
- private:
-  void begin() {
-    const auto images = pair_.affordable(job_.images.size(0), job_.memory, observer_);
-    for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
-      float_values_.push_back(batch);
-      values_.push_back(batch);
-    }
-  }
-
-  // f(index into sites_, node of the teacher)
-  template <class F>
-  void for_each_layer(const Block& block, const F& f) const {
-    for (std::size_t i = 0; i < sites_.size(); ++i) {
-      const NodeId layer = teacher_.graph.id_of(job_.student.graph[sites_[i].layer].name);
-      if (layer > block.entry && layer <= block.exit) f(i, layer);
-    }
-  }
-
-  // `alone`: nothing before it is quantized.
-  void hand_on(const Block& block, bool alone = false) {
-    const Graph part = pair_.teachers_part(block.entry, block.exit);
-    for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
-    if (alone) return;
-    const Graph students =
-        fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
-    for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
-  }
-
-  // One value a channel; of a tensor without a map each value is one.
-  static at::Tensor channel_variance(const LayerInput& input) {
-    const auto& v = input.variance;
-    return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
-  }
-
-  InputMoments input_moments(const Block& block, std::size_t index, NodeId layer,
-                             bool alone = false) const {
-    const WeightSite& site = sites_[index];
-    const auto& node = job_.student.graph[site.layer];
-    const Graph before = pair_.teachers_part(block.entry, teacher_.graph[layer].inputs[0]);
-    const Graph students = pair_.students_part(block.entry, node.inputs[0]);
-    InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
-                        job_.student.options.gptq.positions,
-                        stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const auto x = run_part(before, teacher_.parameters, float_values_[i]);
-      sum.add(x, alone ? x : run_part(students, job_.student.parameters, values_[i]));
-    }
-    return with_variance(sum.moments(), channel_variance(known_[index]));
-  }
-
-  void stop_if_asked(std::size_t index) const {
-    if (observer_.stop_requested())
-      throw Error(ErrorCode::stopped, "stopped while weights were rounded, at layer " +
-                                          std::to_string(index + 1) + " of " +
-                                          std::to_string(sites_.size()));
-  }
-
-  void round(const Block& block, std::size_t index, NodeId layer) {
-    stop_if_asked(index);
-    const WeightSite& site = sites_[index];
-    if (rounded_.insert(site.parameter).second)
-      round_site_by_gptq(job_.student, teacher_, site, input_moments(block, index, layer));
-    if (job_.student.options.bias_correction == BiasCorrection::bn_statistics)
-      correct_bias(job_.student, teacher_, site, known_[index]);
-    observer_.on_progress({"rounding",
-                           static_cast<std::int64_t>(index) + 1,
-                           std::ssize(sites_),
-                           begin_.seconds(),
-                           {}});
-  }
-
-  const GptqJob& job_;
-  Observer& observer_;
-  PairedBlocks pair_;
-  const models::Model& teacher_;  // of the pair
-  std::vector<WeightSite> sites_;
-  std::vector<LayerInput> known_;                  // of what the layers read
-  std::set<std::string> rounded_;                  // parameters
-  std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
-  Stopwatch begin_;
+struct GroupRounding {
+  at::Tensor latent, scale, error;  // f64 [R, K], [R], [R]
 };
+
+GroupRounding attempt(const CodeLattice& lattice, const at::Tensor& target,
+                      const CodeGrids& grids) {
+  const auto [codes, best, error] = lattice.nearest(target, grids);
+  const auto inside =
+      at::minimum(at::maximum(best, codes.sub(kInsideCell)), codes.add(kInsideCell));
+  return {inside.mul(grids.scale.unsqueeze(1)), grids.scale, error};
+}
+
+// w [R, K]; h, m [K, K].
+GroupRounding round_group(const at::Tensor& w, at::Tensor h, at::Tensor m, CodeGrids grids,
+                          bool keep_scale, const GptqOptions& options) {
+  const double power = h.diagonal().mean().item<double>();
+  const auto unknown = at::eye(h.size(0), h.options()) * (power > 0 ? options.damping * power : 1);
+  m = h + options.error_compensation * (m - h) + unknown;
+  h = h + unknown;
+  const CodeLattice lattice(h);
+  const auto target = options.error_compensation > 0 ? lattice.solve(at::matmul(w, m)) : w;
+  auto best = attempt(lattice, target, grids);
+  const auto start = grids.scale;
+  for (int i = -kScales; i <= kScales && !keep_scale; ++i) {
+    if (i == 0) continue;
+    grids.scale = start * (1 + i * kScaleStep);
+    const auto other = attempt(lattice, target, grids);
+    const auto better = other.error.lt(best.error);
+    best = {at::where(better.unsqueeze(1), other.latent, best.latent),
+            at::where(better, other.scale, best.scale), at::where(better, other.error, best.error)};
+  }
+  return best;
+}
 
 }  // namespace
 
-void round_weights_by_gptq(const GptqJob& job, Observer& observer) {
-  const at::NoGradGuard no_grad;
-  Walk(job, observer).run();
-}
-
-void visit_input_moments(const GptqJob& job, Observer& observer,
-                         const std::function<void(std::size_t, const InputMoments&)>& visit) {
-  const at::NoGradGuard no_grad;
-  Walk(job, observer).visit(visit);
-}
-
-void round_site_by_gptq(Student& student, const models::Model& teacher, const WeightSite& site,
-                        const InputMoments& moments) {
-  auto& parameters = student.parameters;
-  const auto rounded = round_layer_by_gptq(teacher.parameters.at(site.parameter), moments,
-                                           site.op->grid(parameters.at(site.parameter), parameters),
-                                           site.op->spec(), student.options.gptq);
-  parameters.set(site.parameter, rounded.latent);
-  parameters.set(site.op->scale_name(), rounded.scale);
+LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& moments,
+                                  const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+                                  const GptqOptions& options) {
+  require_uniform(spec.format, "GPTQ-style rounding");
+  const auto to_cpu = [](const at::Tensor& t) { return t.detach().to(at::kCPU, at::kDouble); };
+  const auto h = to_cpu(moments.quantized), m = to_cpu(moments.mixed);
+  const std::int64_t groups = h.size(0);
+  const auto w = to_cpu(weight).reshape({groups, -1, h.size(1)});
+  const auto rows = [&](const at::Tensor& t) {
+    return to_cpu(t).expand({weight.size(0)}).contiguous().view({groups, -1});
+  };
+  const auto scale = rows(grid.scale), zero_point = rows(grid.zero_point);
+  const bool shared = grid.scale.dim() == 0;
+  std::vector<at::Tensor> latents, scales;
+  LayerRounding result;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const CodeGrids grids{scale[g], zero_point[g].neg().add(spec.qmin),
+                          zero_point[g].neg().add(spec.qmax)};
+    auto rounded = round_group(w[g], h[g], m[g], grids, shared, options);
+    latents.push_back(std::move(rounded.latent));
+    scales.push_back(std::move(rounded.scale));
+    result.error += rounded.error.sum().item<double>();
+  }
+  result.latent = at::cat(latents).view(weight.sizes()).to(weight.device(), at::kFloat);
+  result.scale = shared ? grid.scale : at::cat(scales).to(weight.device(), at::kFloat);
+  return result;
 }
 
 }  // namespace zsq::quant

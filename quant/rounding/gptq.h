@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer after layer in order, a student's weights are rounded by what the layer reads
-// (quant/rounding/gptq_layer.h); each layer sees what the layers before it, already rounded, pass
-// on. Made images look like no photographs: they serve for how the values that a layer reads go
-// together, while the means and variances of these are what BatchNorm statistics tell.
+// One layer's weights, rounded so that its output changes least: with x what it reads in the float
+// network and x^ what it reads in the student, both without their means, for each output channel
+// with weights w on a grid of scale s
+//   minimise E (w y - s c x^)^2 + lambda |w - s c|^2 over codes c and s,   y = x^ + e (x - x^),  e:
+//   error_compensation
+// lambda = damping * mean_k E x^_k^2. With H = E x^ x^^T + lambda and M = E y x^^T + lambda that is
+// (s c - t) H (s c - t)^T for t = w M H^-1: a lattice problem (quant/rounding/lattice.h; Optimal
+// Brain Compression 2208.11580, GPTQ 2210.17323) whose target makes good a share of what the layers
+// before have changed (GPTAQ 2504.02692). Means are for the bias
+// (quant/calibration/bias_correction.h).
 #pragma once
-#include <functional>
-
-#include "core/observer.h"
-#include "quant/rounding/input_moments.h"
-#include "quant/student.h"
+#include "quant/rounding/registry.h"
 
 namespace zsq::quant {
 
-struct GptqJob {
-  const models::Model& teacher;
-  Student& student;   // calibrated; its weights have ranges that stay
-  at::Tensor images;  // f32 [N, C, H, W]
-  std::int64_t batch_size = 32;
-  std::int64_t memory =
-      2048;  // MiB, for the values between blocks; fewer images where they need more
-  std::uint64_t seed = 0;
-  // Blocks that an earlier run has rounded: the student has the parameters that it had when that
-  // run reported so many of them, and the result is the same as of an unbroken run.
-  std::size_t blocks_done = 0;
-  std::function<void(std::size_t blocks_done)> on_block_done = {};  // after each further block
-};
-
-// Changes latent weights, their scales, and where the student's options correct biases, by
-// correct_bias() the biases or BatchNorm betas after the layers. A weight that layers share is
-// rounded for the first of them. Error(stopped) if the observer asks for it: a block may be
-// rounded in part then.
-void round_weights_by_gptq(const GptqJob& job, Observer& observer);
-
-// What each layer reads, as round_weights_by_gptq() would have it were that layer the only one
-// that is quantized: visit(index into weight_sites(job.student), moments). The student stays.
-void visit_input_moments(const GptqJob& job, Observer& observer,
-                         const std::function<void(std::size_t, const InputMoments&)>& visit);
-
-// One layer's latent weight and scale, from its weight in the teacher.
-void round_site_by_gptq(Student& student, const models::Model& teacher, const WeightSite& site,
-                        const InputMoments& moments);
+// A RoundLayer. Where `grid` has a scale for each output channel, 0.8 to 1.2 times that scale are
+// tried, else it stays.
+LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& moments,
+                                  const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+                                  const GptqOptions& options);
 
 }  // namespace zsq::quant

@@ -27,6 +27,7 @@ at::Tensor along_rows(const at::Tensor& t, const at::Tensor& weight) {
 SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& weight,
                            const models::ParameterStore& parameters)
     : scale_name_(quantizer.scale_name()) {
+  require_uniform(quantizer.spec().format, "learned rounding (AdaRound)");
   const at::NoGradGuard no_grad;
   const auto [scale, zero_point] = quantizer.grid(weight, parameters);
   const auto steps = weight.div(along_rows(scale, weight));

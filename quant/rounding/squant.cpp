@@ -132,6 +132,7 @@ class Row {
 
 at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
                   const QuantizerSpec& spec, bool keep_range) {
+  require_uniform(spec.format, "SQuant rounding");
   const auto w = weight.detach().cpu().contiguous();
   const std::int64_t channels = w.size(0), n = w.numel() / channels;
   const std::int64_t kernel = w.dim() == 4 ? w.size(2) * w.size(3) : 1;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also cli/bench, cli/compare, cli/console, cli/eval, cli/flags, cli/generate, cli/inspect,
+// cli/main, cli/manual_page, cli/quantize, cli/recipes, cli/run, cli/select, cli/verbs,
+// pipeline/version.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/children, pipeline/reproduce, pipeline/reproduce_table.
 // A table of runs from start to end: listed, stopped by a fault, gone on with, complete.
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also eval/encode_none, eval/encode_opencv.
 // From what a network takes back to pixels and files.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>

@@ -2,15 +2,14 @@
 // Small networks with the awkward parts of real ones, and students of them.
 #pragma once
 #include "quant/student.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::test {
-
-at::Tensor random_tensor(const std::vector<std::int64_t>& shape, std::uint64_t seed);
 
 // Two residual blocks on 3 x 16 x 16 images, 5 classes: a depthwise convolution with asymmetric
 // pads and ReLU6, a shortcut of Slice and Pad, negative and zero gammas, dead channels, a BatchNorm
 // that follows no convolution, a pool that drops its last two dimensions.
-models::Model residual_network(std::uint64_t seed = 1);
+models::Model awkward_network(std::uint64_t seed = 1);
 
 // Every remaining operator between two convolutions: MaxPool, AvgPool, Concat, Mul, Sigmoid,
 // HardSigmoid, HardSwish, LeakyRelu, Reshape, Transpose, Resize, a Clip with a bound above 0.

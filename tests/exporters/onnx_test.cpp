@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also exporters/code_bounds, exporters/float_ops, exporters/layer_codes,
+// exporters/onnx_builder, exporters/onnxruntime, exporters/plan, exporters/registry.
 #include "formats/onnx.h"
 
 #include <ATen/TensorOperators.h>
@@ -90,7 +92,7 @@ TEST_P(DeployedStudent, RunsInIntegersAndEqualsTheStudent) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   const auto [weight_bits, activation_bits, symmetric] = GetParam();
   const quant::Student student =
-      test::student_of(test::residual_network(4), scheme(weight_bits, activation_bits, symmetric));
+      test::student_of(test::awkward_network(4), scheme(weight_bits, activation_bits, symmetric));
   const fs::path path =
       file("w" + std::to_string(weight_bits) + std::string(enum_name(symmetric)) + ".onnx");
   const ExportReport report = export_onnx(student, path, {});
@@ -99,7 +101,7 @@ TEST_P(DeployedStudent, RunsInIntegersAndEqualsTheStudent) {
   EXPECT_EQ(count_of(report, "Conv2d", zero_points ? "int8, slow" : "int8"), 5);
   EXPECT_EQ(count_of(report, "Linear", zero_points ? "int8, slow" : "int8"), 1);
 
-  const at::Tensor images = test::random_tensor({32, 3, 16, 16}, 7);
+  const at::Tensor images = test::normal({32, 3, 16, 16}, 7);
   const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
   EXPECT_EQ(result.convs, 5);
   EXPECT_EQ(result.integer_convs, 5);
@@ -125,11 +127,11 @@ TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
   QuantOptions options = scheme(4, 4);
   options.weights.layer_bits = {{"stem", 8}, {"a1", 2}, {"a2", 7}, {"b1", 5}, {"b2", 3}, {"fc", 6}};
   options.activations.layer_bits = {{"a1", 6}, {"a2", 3}, {"b1", 5}, {"b2", 7}, {"fc", 8}};
-  const quant::Student student = test::student_of(test::residual_network(), options);
+  const quant::Student student = test::student_of(test::awkward_network(), options);
   const fs::path path = file("mixed.onnx");
   const ExportReport report = export_onnx(student, path, {});
   EXPECT_EQ(count_of(report, "Conv2d", "int8"), 5);
-  const at::Tensor images = test::random_tensor({32, 3, 16, 16}, 7);
+  const at::Tensor images = test::normal({32, 3, 16, 16}, 7);
   const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
   EXPECT_EQ(result.integer_convs, 5);
   EXPECT_EQ(result.codes_off, 0) << "of " << result.codes << ", by up to " << result.largest_off;
@@ -158,7 +160,7 @@ TEST(ExportOnnx, EveryOperatorIsWritten) {
   const fs::path path = file("zoo.onnx");
   export_onnx(student, path, {});
   EXPECT_EQ(formats::onnx::read(path).opset, 13);
-  const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 8);
+  const at::Tensor images = test::normal({8, 3, 16, 16}, 8);
   const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
   EXPECT_EQ(result.convs, result.integer_convs);
   EXPECT_EQ(result.codes_off, 0);
@@ -172,14 +174,14 @@ TEST(ExportOnnx, PublishedPlacementExportsToo) {
   options.weights.range_every_step = true;
   export_onnx(test::student_of(test::operator_zoo(), options), file("paper_zoo.onnx"), {});
   EXPECT_EQ(formats::onnx::read(file("paper_zoo.onnx")).opset, 17);  // HardSwish as it is
-  const quant::Student student = test::student_of(test::residual_network(), options);
+  const quant::Student student = test::student_of(test::awkward_network(), options);
   const fs::path path = file("paper.onnx");
   const ExportReport report = export_onnx(student, path, {});
   // The stem reads the float image, and nothing quantizes what goes into the additions.
   EXPECT_EQ(report.layers[0].executes_as, "float");
   EXPECT_EQ(report.layers[0].reason, "its input is not quantized");
   EXPECT_EQ(report.layers[2].reason, "its output goes to Add without a quantizer");
-  const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 9);
+  const at::Tensor images = test::normal({8, 3, 16, 16}, 9);
   const at::Tensor expected = logits_of(student, images);
   const at::Tensor logits = test::run_in_onnxruntime(path, images).logits;
   EXPECT_LE((logits - expected).abs().max().item<double>(),
@@ -187,21 +189,21 @@ TEST(ExportOnnx, PublishedPlacementExportsToo) {
 }
 
 TEST(ExportOnnx, UncalibratedStudentHasFloatActivations) {
-  const models::Model teacher = test::residual_network();
+  const models::Model teacher = test::awkward_network();
   const quant::Student student = quant::insert_quantizers(teacher, scheme(8, 8));
   const ExportReport report = export_onnx(student, file("uncalibrated.onnx"), {});
   EXPECT_EQ(count_of(report, "Conv2d", "int8"), 0);
 }
 
 TEST(ExportOnnx, ReloadsAsTheSameFunction) {
-  for (const models::Model& teacher : {test::residual_network(), test::operator_zoo()}) {
+  for (const models::Model& teacher : {test::awkward_network(), test::operator_zoo()}) {
     const quant::Student student = test::student_of(teacher, scheme(4, 4));
     const fs::path path = file("reload.onnx");
     export_onnx(student, path, {});
     models::LoadOptions options;
     options.make_quantize_chain = quant::quantize_chain_factory();
     const models::Model reloaded = models::load(path, options);
-    const at::Tensor images = test::random_tensor({8, 3, 16, 16}, 10);
+    const at::Tensor images = test::normal({8, 3, 16, 16}, 10);
     const at::Tensor logits = models::execute(reloaded.graph, reloaded.parameters, images).detach();
     expect_same_up_to_flips(logits, logits_of(student, images), student);
   }
@@ -225,7 +227,7 @@ TEST(ExportOnnx, TwoExportsAreTheSameBytes) {
 
 // ReLU6 before a quantizer of step 1 and zero point 2 is nothing but the codes 2 to 8.
 TEST(ExportOnnx, ClipsBecomeCodeBounds) {
-  quant::Student student = test::student_of(test::residual_network(), scheme(4, 4));
+  quant::Student student = test::student_of(test::awkward_network(), scheme(4, 4));
   student.parameters.at("b1_relu6.quantizer.scale").fill_(1);
   student.parameters.at("b1_relu6.quantizer.zero_point").fill_(2);
   export_onnx(student, file("clips.onnx"), {});
@@ -257,7 +259,7 @@ TEST(ExportOnnx, NoClampWhereNothingIsBeyond) {
 }
 
 TEST(ExportOnnx, UnwritablePlaceIsNamed) {
-  const quant::Student student = test::student_of(test::residual_network(), scheme(4, 4));
+  const quant::Student student = test::student_of(test::awkward_network(), scheme(4, 4));
   try {
     export_onnx(student, file("no_such_folder") / "model.onnx", {});
     FAIL();

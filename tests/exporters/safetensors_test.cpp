@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also exporters/size.
 #include "formats/safetensors.h"
 
 #include <ATen/TensorOperators.h>
@@ -52,7 +53,7 @@ at::Tensor dequantized(const formats::SafetensorsFile& stored, const std::string
 
 TEST(ExportSafetensors, CodesGiveTheStudentsWeightsExactly) {
   for (const std::int64_t bits : {2, 3, 4, 8}) {
-    const quant::Student student = test::student_of(test::residual_network(), scheme(bits));
+    const quant::Student student = test::student_of(test::awkward_network(), scheme(bits));
     const auto path = file("codes.safetensors");
     const ExportReport report = export_safetensors(student, path, {{"seed", "3"}});
     EXPECT_EQ(report.bytes, static_cast<std::int64_t>(std::filesystem::file_size(path)));
@@ -68,7 +69,7 @@ TEST(ExportSafetensors, CodesGiveTheStudentsWeightsExactly) {
 }
 
 TEST(ExportSafetensors, HoldsEveryOtherParameterOnce) {
-  const quant::Student student = test::student_of(test::residual_network(), scheme(4));
+  const quant::Student student = test::student_of(test::awkward_network(), scheme(4));
   const auto path = file("rest.safetensors");
   export_safetensors(student, path, {});
   const formats::SafetensorsFile stored = formats::read_safetensors(path);
@@ -83,11 +84,11 @@ TEST(ExportSafetensors, HoldsEveryOtherParameterOnce) {
     }
   }
   const auto quantizers = nlohmann::json::parse(stored.metadata.at("quantizers"));
-  EXPECT_EQ(quantizers.at("image.quantizer").at("bits"), 8);
+  EXPECT_EQ(quantizers.at("input.quantizer").at("bits"), 8);
 }
 
 TEST(ExportSafetensors, TwoExportsAreTheSameBytes) {
-  const quant::Student student = test::student_of(test::residual_network(), scheme(4));
+  const quant::Student student = test::student_of(test::awkward_network(), scheme(4));
   export_safetensors(student, file("one.safetensors"), {});
   export_safetensors(student, file("two.safetensors"), {});
   EXPECT_EQ(formats::read_file(file("one.safetensors")),
@@ -96,7 +97,7 @@ TEST(ExportSafetensors, TwoExportsAreTheSameBytes) {
 
 // Stem and fc have 8 bits and no zero points, the other layers 4 with one a channel; by hand.
 TEST(ParameterBytes, CountsBits) {
-  const models::Model teacher = test::residual_network();
+  const models::Model teacher = test::awkward_network();
   const quant::Student student = test::student_of(teacher, scheme(4));
   const SizeReport report = parameter_bytes(teacher, student);
   const std::int64_t stem = 8 * 27, a = 8 * 72, b1 = 8 * 9, b2 = 16 * 8, fc = 80;

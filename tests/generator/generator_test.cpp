@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also generator/options.
 #include "generator/generator.h"
 
 #include <ATen/TensorOperators.h>

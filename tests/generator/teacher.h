@@ -2,8 +2,9 @@
 // What the generator reads of a teacher: image shape, number of classes, last layer.
 #pragma once
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 
-#include "models/graph.h"
+#include "tests/support/network_builder.h"
 #include "tests/support/seed_each_test.h"
 
 namespace zsq::generator {
@@ -11,25 +12,16 @@ namespace zsq::generator {
 inline models::Model rectangular_teacher(std::int64_t height, std::int64_t width,
                                          std::int64_t classes, std::int64_t features,
                                          bool linear = true) {
-  models::Model model;
-  auto& graph = model.graph;
-  graph.input_shape = {3, height, width};
-  graph.input = graph.add({"input", models::Input{}, {}});
-  model.parameters.set("stem.weight", at::randn({features, 3, 1, 1}));
-  auto x = graph.add({"stem", models::Conv2d{}, {graph.input}, {{"weight", "stem.weight"}}});
-  x = graph.add({"pool", models::GlobalAvgPool{}, {x}});
-  if (linear) {
-    x = graph.add({"flatten", models::Flatten{}, {x}});
-    model.parameters.set("head.weight", at::randn({classes, features}));
-    x = graph.add({"head", models::Linear{}, {x}, {{"weight", "head.weight"}}});
-  } else {
-    model.parameters.set("head.weight", at::randn({classes, features, 1, 1}));
-    x = graph.add({"head", models::Conv2d{}, {x}, {{"weight", "head.weight"}}});
-    x = graph.add({"flatten", models::Flatten{}, {x}});
-  }
-  graph.output = x;
-  model.classes = classes;
-  return model;
+  test::NetworkBuilder net({3, height, width}, [](const std::string&, const std::string& role,
+                                                  const std::vector<std::int64_t>& shape) {
+    return role == "weight" ? at::randn(shape) : at::zeros(shape);
+  });
+  auto x = net.conv("stem", net.input(), 3, features, 1);
+  x = net.op("pool", models::GlobalAvgPool{}, {x});
+  if (!linear) x = net.conv("head", x, features, classes, 1);
+  x = net.op("flatten", models::Flatten{}, {x});
+  if (linear) x = net.linear("head", x, features, classes);
+  return net.finish(x, classes);
 }
 
 inline models::Model teacher(std::int64_t size, std::int64_t classes, std::int64_t features,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also models/architectures/builder, models/architectures/efficientnet_lite0,
+// models/architectures/mobilenet_v2, models/architectures/registry, models/architectures/resnet.
 // Built-in architectures: the published parameter and operation counts, the names of each
 // publisher, and the same outputs as the exported form of the same network.
 #include <ATen/TensorOperators.h>

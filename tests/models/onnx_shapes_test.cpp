@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also models/onnx/convert_shape, models/onnx/convert_slices, models/onnx/fold_layout,
+// models/shapes.
 // Operators that cut, join and rearrange, and the arithmetic on shapes that exporters write around
 // them, against plain ATen.
 #include <ATen/ops/cat.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also models/onnx/window.
 // Convolutions, paddings and poolings in the forms that exporters write, against plain ATen.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/constant_pad_nd.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/images/held_out, pipeline/run_clock, pipeline/run_stages,
+// pipeline/stages/calibrate, pipeline/stages/prepare.
 // Stages of a run: what is kept, what is rejected, and what a stopped run goes on with.
 #include "pipeline/plan.h"
 
@@ -36,7 +38,7 @@ class PlanTest : public testing::Test {
 
   static Stage calibration(const TheRun& run) {
     return {"calibration", 0, 0, [&run](quant::Student& student, RunState&, const PartDone&) {
-              calibrate(run, student);
+              calibrate(run.context(), run.ranges(), student);
             }};
   }
   // Multiplies all activation scales: by 1 nothing changes, by a lot the student is ruined.
@@ -75,7 +77,7 @@ TEST_F(PlanTest, PutsBackWhatDoesNotHelp) {
   EXPECT_GT(pool(state.stages[1].synthetic).divergence, pool(state.stages[0].synthetic).divergence);
   EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "rejected");  // no nearer is not better
   auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  calibrate(run, calibrated);
+  calibrate(run.context(), run.ranges(), calibrated);
   for (const auto& name : calibrated.parameters.names())
     EXPECT_TRUE(student.parameters.at(name).equal(calibrated.parameters.at(name))) << name;
 }

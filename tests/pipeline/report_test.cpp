@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/report/describe, pipeline/report/finished_run, pipeline/report/report_html,
+// pipeline/report/report_json, pipeline/report/result_json, pipeline/report/student_layers.
 // report.json as other programs rely on it, and a report.html that needs no network.
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {
@@ -78,7 +78,7 @@ TEST(IntegerWeights, RangeEveryStepUsesTheWeightOfNow) {
 }
 
 TEST(IntegerWeights, BiasDepthwiseAndLinearWithBatchNorm) {
-  test::Net net;
+  test::NetworkBuilder net;
   NodeId x =
       net.relu("relu", net.batch_norm("bn", net.conv("stem", net.input(), 3, 8, 3, 1, true), 8));
   x = net.conv_bn_relu("dw", x, 8, 8, 3, 8);

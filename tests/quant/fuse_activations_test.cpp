@@ -4,7 +4,7 @@
 
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {
@@ -20,7 +20,7 @@ int count(const models::Graph& graph, const std::string& op) {
 // Linear with BatchNorm (two dimensions), BatchNorm without Clip, ReLU6, Pad with a value of its
 // own.
 models::Model many_forms() {
-  test::Net net;
+  test::NetworkBuilder net;
   NodeId x = net.op("relu6", models::Clip{0, 6}, {net.conv_bn("stem", net.input(), 3, 8)});
   x = net.op("maxpool", models::MaxPool{{2, 2}, {2, 2}}, {x});
   x = net.op("pad", models::Pad{{0, 0, 1, 1}, {0, 0, 1, 1}, 0.3}, {x});

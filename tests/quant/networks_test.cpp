@@ -10,7 +10,7 @@
 #include "models/load.h"
 #include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

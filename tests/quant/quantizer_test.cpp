@@ -5,7 +5,7 @@
 
 #include "quant/qdq_chain.h"
 #include "quant/student.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "models/execute.h"
 #include "models/load.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
 
 namespace zsq::quant {
@@ -98,7 +98,7 @@ std::vector<QuantOptions> all_options() {
 }
 
 TEST(WeightLayers, ANetworkOfEveryKindOfLayer) {
-  test::Net net({3, 8, 8});
+  test::NetworkBuilder net({3, 8, 8});
   auto x = net.conv_bn_relu("stem", net.input(), 3, 8);
   x = net.conv_bn_relu("depthwise", x, 8, 8, 3, 8);
   x = net.conv_bn_relu("grouped", x, 8, 12, 3, 2);

@@ -41,6 +41,23 @@ TEST(Aliases, FormerNamesAreReadWithAWarning) {
              "given twice");
 }
 
+TEST(Aliases, AFeatureLossAndItsWeightAreTermsOfTheLoss) {
+  const Recipe recipe =
+      load_recipe("deploy", {"finetune.features=attention", "finetune.feature_weight=50"});
+  ASSERT_EQ(recipe.finetune.loss_terms.size(), 2U);
+  EXPECT_EQ(recipe.finetune.loss_terms[0].term, LossTerm::kl_divergence);
+  EXPECT_EQ(recipe.finetune.loss_terms[1].term, LossTerm::channel_attention);
+  EXPECT_EQ(recipe.finetune.loss_terms[1].weight, 50);
+  EXPECT_EQ(recipe.warnings.size(), 3U);
+  EXPECT_HAS(to_yaml(recipe), "loss_terms: [kl_divergence=1, channel_attention=50]");
+  EXPECT_HAS(test::error_message(ErrorCode::usage,
+                                 [] { load_recipe("deploy", {"finetune.feature_weight=50"}); }),
+             "none was chosen before it");
+  EXPECT_HAS(test::error_message(ErrorCode::usage,
+                                 [] { load_recipe("deploy", {"finetune.loss_terms=kl"}); }),
+             "kl_divergence");
+}
+
 // Every former name leads to one that exists, and none is in use again.
 TEST(Aliases, FormerNamesLeadToNamesOfToday) {
   std::set<std::string> keys;

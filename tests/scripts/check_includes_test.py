@@ -56,6 +56,17 @@ class CheckIncludes(unittest.TestCase):
         self.assertIn("recipes/recipe.h:2: a public header may not include ATen/core/Tensor.h", output)
         self.assertNotIn("quantize.h:2", output)
 
+    def test_every_source_is_named_by_a_test(self):
+        tree = {
+            "core/seed.cpp": LICENCE, "tests/core/seed_test.cpp": LICENCE,
+            "core/a.h": LICENCE, "core/b.h": LICENCE, "core/c_cuda.cu": LICENCE,
+            "tests/core/a_test.cpp": LICENCE + "// Covers also core/c, core/other.\n" + '#include "core/b.h"\n',
+        }
+        self.assertEqual(self.check(tree)[0], 0)
+        status, output = self.check(tree | {"core/d.cpp": LICENCE})
+        self.assertEqual((status, output.count(": ")), (1, 2))
+        self.assertIn("core/d.cpp:1: has no test: tests/core/d_test.cpp", output)
+
     def test_files_carry_the_licence_and_stay_short(self):
         status, output = self.check({"core/a.h": "#pragma once\n", "core/b.h": LICENCE + "\n" * 500})
         self.assertEqual(status, 1)

@@ -7,15 +7,12 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mul.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -29,121 +26,83 @@
 #include "formats/onnx.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::test {
 namespace {
 
-class NetworkBuilder {
+using models::NodeId;
+
+class ShapeNetwork : public NetworkBuilder {
  public:
-  explicit NetworkBuilder(std::uint64_t seed) : random_(stream_seed(seed, "weights", 0)) {
-    model_.graph.input_shape = {3, kShapeSize, kShapeSize};
-    model_.graph.input = model_.graph.add({"input", models::Input{}, {}});
-  }
+  explicit ShapeNetwork(std::uint64_t seed)
+      : NetworkBuilder({3, kShapeSize, kShapeSize},
+                       initial_parameters(stream_seed(seed, "weights", 0))) {}
 
-  models::NodeId input() const { return model_.graph.input; }
-
-  // Convolution without bias, BatchNorm and, where asked for, ReLU.
-  models::NodeId conv(const std::string& name, models::NodeId x, std::int64_t in, std::int64_t out,
-                      std::int64_t kernel, std::int64_t stride, bool relu,
-                      std::int64_t groups = 1) {
-    const std::int64_t per_group = in / groups;
-    set(name + ".weight", normal({out, per_group, kernel, kernel}, per_group * kernel * kernel));
+  // Convolution without bias, and BatchNorm.
+  NodeId conv_bn(const std::string& name, NodeId x, std::int64_t in, std::int64_t out,
+                 std::int64_t kernel, std::int64_t stride, std::int64_t groups = 1) {
     const std::int64_t pad = kernel / 2;
-    x = add(name, models::Conv2d{{stride, stride}, {pad, pad, pad, pad}, {1, 1}, groups}, {x},
-            {{"weight", name + ".weight"}});
-    const std::string bn = name + ".bn";
-    set(bn + ".gamma", at::ones({out}));
-    set(bn + ".beta", at::zeros({out}));
-    set(bn + ".mean", at::zeros({out}));
-    set(bn + ".variance", at::ones({out}));
-    x = add(bn, models::BatchNorm{}, {x},
-            {{"gamma", bn + ".gamma"},
-             {"beta", bn + ".beta"},
-             {"mean", bn + ".mean"},
-             {"variance", bn + ".variance"}});
-    return relu ? add(name + ".relu", models::Clip{}, {x}) : x;
+    x = conv(name, x, {out, in / groups, kernel, kernel},
+             models::Conv2d{{stride, stride}, {pad, pad, pad, pad}, {1, 1}, groups});
+    return batch_norm(name + ".bn", x, out);
+  }
+  NodeId conv_bn_relu(const std::string& name, NodeId x, std::int64_t in, std::int64_t out,
+                      std::int64_t stride) {
+    return relu(name + ".relu", conv_bn(name, x, in, out, 3, stride));
   }
 
   // Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes.
-  models::NodeId block(const std::string& name, models::NodeId x, std::int64_t in, std::int64_t out,
-                       std::int64_t stride) {
-    const models::NodeId shortcut =
-        in == out ? x : conv(name + ".shortcut", x, in, out, 1, stride, false);
-    const models::NodeId y = conv(name + ".conv1", x, in, out, 3, stride, true);
-    const models::NodeId sum = add(name + ".add", models::Add{},
-                                   {conv(name + ".conv2", y, out, out, 3, 1, false), shortcut});
-    return add(name + ".relu", models::Clip{}, {sum});
+  NodeId block(const std::string& name, NodeId x, std::int64_t in, std::int64_t out,
+               std::int64_t stride) {
+    const NodeId shortcut = in == out ? x : conv_bn(name + ".shortcut", x, in, out, 1, stride);
+    const NodeId y = conv_bn_relu(name + ".conv1", x, in, out, stride);
+    const NodeId sum =
+        op(name + ".add", models::Add{}, {conv_bn(name + ".conv2", y, out, out, 3, 1), shortcut});
+    return relu(name + ".relu", sum);
   }
 
   // Expansion, depthwise convolution, gate and projection, beside a shortcut where the shape stays.
-  models::NodeId inverted_residual(const std::string& name, models::NodeId x, std::int64_t in,
-                                   std::int64_t out, std::int64_t stride) {
+  NodeId inverted_residual(const std::string& name, NodeId x, std::int64_t in, std::int64_t out,
+                           std::int64_t stride) {
     const std::int64_t wide = 3 * in;
-    models::NodeId y = hard_swish(conv(name + ".expand", x, in, wide, 1, 1, false));
-    y = hard_swish(conv(name + ".depthwise", y, wide, wide, 3, stride, false, wide));
-    models::NodeId gate = add(name + ".squeeze", models::GlobalAvgPool{}, {y});
-    gate = pointwise(name + ".reduce", gate, wide, in);
-    gate = add(name + ".reduce.relu", models::Clip{}, {gate});
-    gate =
-        add(name + ".gate", models::HardSigmoid{}, {pointwise(name + ".excite", gate, in, wide)});
-    y = add(name + ".scale", models::Mul{}, {y, gate});
-    y = conv(name + ".project", y, wide, out, 1, 1, false);
-    return in == out && stride == 1 ? add(name + ".add", models::Add{}, {y, x}) : y;
+    NodeId y = hard_swish(conv_bn(name + ".expand", x, in, wide, 1, 1));
+    y = hard_swish(conv_bn(name + ".depthwise", y, wide, wide, 3, stride, wide));
+    NodeId gate = op(name + ".squeeze", models::GlobalAvgPool{}, {y});
+    gate = conv(name + ".reduce", gate, {in, wide, 1, 1}, {}, /*bias=*/true);
+    gate = relu(name + ".reduce.relu", gate);
+    gate = op(name + ".gate", models::HardSigmoid{},
+              {conv(name + ".excite", gate, {wide, in, 1, 1}, {}, /*bias=*/true)});
+    y = op(name + ".scale", models::Mul{}, {y, gate});
+    y = conv_bn(name + ".project", y, wide, out, 1, 1);
+    return in == out && stride == 1 ? op(name + ".add", models::Add{}, {y, x}) : y;
   }
-  models::NodeId hard_swish(models::NodeId x) {
-    return add(model_.graph[x].name + ".hardswish", models::HardSwish{}, {x});
-  }
-
-  models::Model classify(models::NodeId x, std::int64_t width) {
-    x = add("pool", models::GlobalAvgPool{}, {x});
-    x = add("flatten", models::Flatten{}, {x});
-    set("fc.weight", normal({kShapeClasses, width}, width));
-    set("fc.bias", at::zeros({kShapeClasses}));
-    model_.graph.output =
-        add("fc", models::Linear{}, {x}, {{"weight", "fc.weight"}, {"bias", "fc.bias"}});
-    model_.classes = kShapeClasses;
-    return model_;
+  NodeId hard_swish(NodeId x) {
+    return op(model().graph[x].name + ".hardswish", models::HardSwish{}, {x});
   }
 
- private:
-  // 1x1 convolution with bias.
-  models::NodeId pointwise(const std::string& name, models::NodeId x, std::int64_t in,
-                           std::int64_t out) {
-    set(name + ".weight", normal({out, in, 1, 1}, in));
-    set(name + ".bias", at::zeros({out}));
-    return add(name, models::Conv2d{}, {x},
-               {{"weight", name + ".weight"}, {"bias", name + ".bias"}});
+  models::Model classify(NodeId x, std::int64_t width) {
+    x = op("pool", models::GlobalAvgPool{}, {x});
+    x = op("flatten", models::Flatten{}, {x});
+    x = linear("fc", x, width, kShapeClasses);
+    return finish(x, kShapeClasses);
   }
-  models::NodeId add(const std::string& name, models::Op op, std::vector<models::NodeId> inputs,
-                     std::map<std::string, std::string> params = {}) {
-    return model_.graph.add({name, std::move(op), std::move(inputs), std::move(params)});
-  }
-  void set(const std::string& name, at::Tensor value) { model_.parameters.set(name, value); }
-  at::Tensor normal(std::vector<std::int64_t> shape, std::int64_t fan_in) {
-    at::Tensor values = at::empty(shape);
-    std::normal_distribution<float> draw(0, std::sqrt(2.0f / static_cast<float>(fan_in)));
-    std::generate_n(values.data_ptr<float>(), values.numel(), [&] { return draw(random_); });
-    return values;
-  }
-
-  models::Model model_;
-  std::mt19937_64 random_;
 };
 
 models::Model untrained(std::uint64_t seed) {
-  NetworkBuilder net(seed);
-  models::NodeId x = net.conv("stem", net.input(), 3, 16, 3, 2, true);
+  ShapeNetwork net(seed);
+  NodeId x = net.conv_bn_relu("stem", net.input(), 3, 16, 2);
   x = net.block("block1", x, 16, 24, 2);
   x = net.block("block2", x, 24, 24, 1);
   return net.classify(x, 24);
 }
 
 models::Model untrained_mobile(std::uint64_t seed) {
-  NetworkBuilder net(seed);
-  models::NodeId x = net.hard_swish(net.conv("stem", net.input(), 3, 16, 3, 2, false));
+  ShapeNetwork net(seed);
+  NodeId x = net.hard_swish(net.conv_bn("stem", net.input(), 3, 16, 3, 2));
   x = net.inverted_residual("block1", x, 16, 24, 2);
   x = net.inverted_residual("block2", x, 24, 24, 1);
-  x = net.hard_swish(net.conv("head", x, 24, 64, 1, 1, false));
+  x = net.hard_swish(net.conv_bn("head", x, 24, 64, 1, 1));
   return net.classify(x, 64);
 }
 

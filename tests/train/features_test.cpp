@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "losses/registry.h"
 #include "models/blocks.h"
 #include "models/execute.h"
 #include "tests/train/tiny.h"
@@ -22,10 +23,9 @@ at::Tensor value_at(const models::Graph& graph, const models::ParameterStore& pa
 }
 
 TEST(Features, AddTheirTermToTheStudentsLoss) {
-  for (const auto term : {FeatureLoss::mse, FeatureLoss::attention}) {
+  for (const auto term : {LossTerm::feature_mse, LossTerm::channel_attention}) {
     Tiny plain, with;
-    with.options.feature_loss = term;
-    with.options.feature_loss_weight = 3;
+    with.options.loss_terms.push_back({term, 3});
     Step without_term(plain.teacher, plain.student, plain.generator, plain.options);
     Step with_term(with.teacher, with.student, with.generator, with.options);
     without_term.calibrate();
@@ -41,7 +41,9 @@ TEST(Features, AddTheirTermToTheStudentsLoss) {
     // As the next layer reads it.
     const auto got =
         value_at(with.student.graph, with.student.parameters, batch.images, "conv2.relu.quantizer");
-    const double apart = feature_term(term, {got}, {wanted}).item<double>();
+    const double apart = losses::term(term)
+                             .value({.student_features = {got}, .teacher_features = {wanted}})
+                             .item<double>();
     EXPECT_GT(apart, 0);
     const double kl = without_term.student_step(batch, 1).loss.item<double>();
     EXPECT_NEAR(with_term.student_step(batch, 1).loss.item<double>(), kl + 3 * apart,
@@ -50,10 +52,9 @@ TEST(Features, AddTheirTermToTheStudentsLoss) {
 }
 
 TEST(Features, TrainingBringsTheMapsTogether) {
-  const auto apart = [](FeatureLoss term) {
+  const auto apart = [](double weight) {
     Tiny tiny;
-    tiny.options.feature_loss = term;
-    tiny.options.feature_loss_weight = 100;
+    if (weight > 0) tiny.options.loss_terms.push_back({LossTerm::feature_mse, weight});
     tiny.options.iterations = 60;
     tiny.options.warmup = 0.1;
     Observer silent;
@@ -67,7 +68,7 @@ TEST(Features, TrainingBringsTheMapsTogether) {
         .mean()
         .item<double>();
   };
-  const double with = apart(FeatureLoss::mse), without = apart(FeatureLoss::none);
+  const double with = apart(100), without = apart(0);
   EXPECT_LT(with, 0.95 * without) << without;
 }
 

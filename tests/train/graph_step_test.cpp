@@ -121,7 +121,7 @@ std::pair<at::Tensor, int> run_on_gpu(bool graphs, Inundation inundation) {
   int refusals = 0;
   for (const auto& message : listener.messages)
     refusals += message.find("cuda_graphs") != std::string::npos;
-  return {tiny.student.parameters.at("conv2.w").cpu(), refusals};
+  return {tiny.student.parameters.at("conv2.weight").cpu(), refusals};
 }
 
 // Sums in another order from run to run would show: a weight that crosses a threshold or not is a

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 #include "train/parameters.h"
 
 namespace zsq::train {
@@ -16,7 +16,7 @@ using models::NodeId;
 // A BatchNorm that two nodes read, a sum of two BatchNorms, a clip with an upper end, and a
 // BatchNorm over [N, C].
 models::Model many_forms() {
-  test::Net net;
+  test::NetworkBuilder net;
   const NodeId stem = net.conv_bn("stem", net.input(), 3, 8);
   NodeId x = net.op("relu6", models::Clip{0, 6}, {stem});
   const NodeId a = net.conv_bn("a", x, 8, 8), shortcut = net.conv_bn("shortcut", x, 8, 8);

@@ -14,43 +14,28 @@
 
 #include "generator/generator.h"
 #include "quant/student.h"
+#include "tests/support/network_builder.h"
 #include "train/trainer.h"
 
 namespace zsq::train {
 
 inline models::Model tiny_teacher() {
-  models::Model model;
-  auto& graph = model.graph;
-  graph.input_shape = {3, 8, 8};
-  graph.input = graph.add({"input", models::Input{}, {}});
   const auto random = at::detail::createCPUGenerator(7);
-  const auto conv = [&](const std::string& name, models::NodeId x, std::int64_t in,
-                        std::int64_t out) {
-    auto& p = model.parameters;
-    p.set(name + ".w", at::randn({out, in, 3, 3}, random, at::kFloat) / (3 * std::sqrt(in)));
-    p.set(name + ".gamma", at::rand({out}, random, at::kFloat) + 0.5);
-    p.set(name + ".beta", at::randn({out}, random, at::kFloat) * 0.3);
-    p.set(name + ".mean", at::zeros({out}));
-    p.set(name + ".variance", at::ones({out}));
-    x = graph.add({name, models::Conv2d{.pads = {1, 1, 1, 1}}, {x}, {{"weight", name + ".w"}}});
-    x = graph.add({name + ".bn",
-                   models::BatchNorm{},
-                   {x},
-                   {{"gamma", name + ".gamma"},
-                    {"beta", name + ".beta"},
-                    {"mean", name + ".mean"},
-                    {"variance", name + ".variance"}}});
-    return graph.add({name + ".relu", models::Clip{}, {x}});
-  };
-  auto x = conv("conv1", graph.input, 3, 8);
-  x = conv("conv2", x, 8, 8);
-  x = graph.add({"pool", models::GlobalAvgPool{}, {x}});
-  x = graph.add({"flatten", models::Flatten{}, {x}});
-  model.parameters.set("fc.w", at::randn({4, 8}, random, at::kFloat));
-  model.parameters.set("fc.b", at::zeros({4}));
-  graph.output = graph.add({"fc", models::Linear{}, {x}, {{"weight", "fc.w"}, {"bias", "fc.b"}}});
-  model.classes = 4;
-  return model;
+  test::NetworkBuilder net({3, 8, 8},
+                           [random](const std::string&, const std::string& role,
+                                    const std::vector<std::int64_t>& shape) -> at::Tensor {
+                             if (role == "mean" || role == "bias") return at::zeros(shape);
+                             if (role == "variance") return at::ones(shape);
+                             if (role == "gamma") return at::rand(shape, random, at::kFloat) + 0.5;
+                             if (role == "beta") return at::randn(shape, random, at::kFloat) * 0.3;
+                             const double unit = shape.size() == 4 ? 3 * std::sqrt(shape[1]) : 1;
+                             return at::randn(shape, random, at::kFloat) / unit;
+                           });
+  auto x = net.conv_bn_relu("conv1", net.input(), 3, 8);
+  x = net.conv_bn_relu("conv2", x, 8, 8);
+  x = net.op("pool", models::GlobalAvgPool{}, {x});
+  x = net.op("flatten", models::Flatten{}, {x});
+  return net.finish(net.linear("fc", x, 8, 4), 4);
 }
 
 inline QuantOptions four_bits(bool range_every_step = false) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also core/observer, core/stopwatch, train/delayed_metrics, train/report,
+// train/scale_steps.
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -32,11 +34,12 @@ TEST(Run, WarmsUpCalibratesAndTrains) {
   EXPECT_EQ(watch.seen[9].total, 10);
   EXPECT_EQ(report.loss_generator, watch.seen[9].metrics[0].second);  // 5 % of 10: the last one
   EXPECT_EQ(report.loss_student, watch.seen[9].metrics[1].second);
-  for (const char* name : {"conv1.w", "conv2.gamma", "conv1.beta", "fc.w", "fc.b"}) {
+  for (const char* name :
+       {"conv1.weight", "conv2.bn.gamma", "conv1.bn.beta", "fc.weight", "fc.bias"}) {
     EXPECT_FALSE(tiny.student.parameters.at(name).equal(before.at(name))) << name;
     EXPECT_FALSE(tiny.student.parameters.at(name).requires_grad());
   }
-  EXPECT_TRUE(tiny.student.parameters.at("conv1.mean").equal(before.at("conv1.mean")));
+  EXPECT_TRUE(tiny.student.parameters.at("conv1.bn.mean").equal(before.at("conv1.bn.mean")));
   expect_equal(tiny.teacher.parameters, teacher);
   for (const auto id : quant::activation_sites(tiny.student.graph)) {
     const auto* op = quant::activation_quantizer(tiny.student.graph[id]);
@@ -54,7 +57,7 @@ TEST(Run, TeachesTheStudent) {
     double sum = 0;  // where one run ends depends on rounding by a factor of five
     for (const std::uint64_t seed : {1, 2}) {
       Tiny tiny(seed, coarse);
-      tiny.teacher.parameters.at("fc.w").mul_(5);  // answers that are worth following
+      tiny.teacher.parameters.at("fc.weight").mul_(5);  // answers that are worth following
       tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
       tiny.options.iterations = iterations;
       tiny.options.warmup = warmup;
@@ -150,152 +153,8 @@ TEST(Run, OneSeedOneResult) {
   run(b.job(), silent);
   run(other.job(), silent);
   expect_equal(a.student.parameters, b.student.parameters);
-  EXPECT_FALSE(a.student.parameters.at("conv1.w").equal(other.student.parameters.at("conv1.w")));
-}
-
-// A student that answers as its teacher does, or nearly, before it is trained.
-QuantOptions eight_bits() {
-  auto options = four_bits();
-  options.weights.num_bits = options.activations.num_bits = 8;
-  return options;
-}
-
-TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
-  Tiny untouched(1, eight_bits()), wrecked(1, eight_bits()), unchecked(1, eight_bits());
-  for (auto* tiny : {&untouched, &wrecked, &unchecked}) {
-    tiny->teacher.parameters.at("fc.w").mul_(5);
-    tiny->student = quant::insert_quantizers(tiny->teacher, eight_bits());
-    tiny->options.milestones = {};  // one warm-up for all
-    tiny->options.validation_images = 40;
-    tiny->options.learnable_scales = LearnableScales::all;
-  }
-  for (auto* tiny : {&wrecked, &unchecked}) {
-    tiny->options.affine_lr = 10;
-    tiny->options.scale_lr = 1;
-    tiny->options.crossing_rate = 0.9;
-  }
-  untouched.options.iterations = 3;  // all of them warm-up: calibrated, not trained
-  untouched.options.warmup = 1;
-  wrecked.options.validation_checks = 3;
-  Observer silent;
-  run(untouched.job(), silent);
-  run(unchecked.job(), silent);
-  Watch watch;
-  const auto kept = run(wrecked.job(), watch).kept;
-  ASSERT_TRUE(kept.has_value());
-  EXPECT_EQ(kept->iteration, 3);
-  EXPECT_EQ(kept->checks, 4);
-  EXPECT_EQ(kept->kept.kl, kept->start.kl);
-  EXPECT_GT(kept->last.kl, 10 * kept->start.kl);
-  EXPECT_EQ(kept->kept.images, 40);
-  expect_equal(wrecked.student.parameters, untouched.student.parameters);
   EXPECT_FALSE(
-      unchecked.student.parameters.at("fc.b").equal(untouched.student.parameters.at("fc.b")));
-  EXPECT_TRUE(watch.messages.back().starts_with("best checkpoint: iteration 3 of 10"))
-      << watch.messages.back();
-}
-
-TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
-  auto coarse = four_bits();
-  coarse.weights.num_bits = 2;
-  Tiny tiny(1, coarse), unchecked(1, coarse);
-  for (auto* t : {&tiny, &unchecked}) {
-    t->teacher.parameters.at("fc.w").mul_(5);
-    t->student = quant::insert_quantizers(t->teacher, coarse);
-    t->options.iterations = 60;
-    t->options.affine_lr = 1e-3;
-  }
-  tiny.options.validation_checks = 6;
-  const auto images = at::randn({50, 3, 8, 8}, at::detail::createCPUGenerator(3), at::kFloat)
-                          .contiguous(at::MemoryFormat::ChannelsLast);
-  auto job = tiny.job();
-  job.held_out = images;
-  Observer silent;
-  const auto kept = run(job, silent).kept;
-  ASSERT_TRUE(kept.has_value());
-  EXPECT_LT(kept->kept.kl, kept->start.kl);
-  EXPECT_LE(kept->kept.kl, kept->last.kl);
-  const auto now = measure_agreement(tiny.teacher, tiny.student, images);
-  EXPECT_EQ(now.kl, kept->kept.kl);
-  EXPECT_EQ(now.agreement, kept->kept.agreement);
-  // Measuring is no part of the training.
-  run(unchecked.job(), silent);
-  const auto last = measure_agreement(unchecked.teacher, unchecked.student, images);
-  EXPECT_EQ(last.kl, kept->last.kl);
-}
-
-class Resume : public ::testing::TestWithParam<int> {};
-
-TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
-  for (const auto mode : {Inundation::exact, Inundation::published}) {
-    const auto quant = four_bits(/*range_every_step=*/mode == Inundation::published);
-    Tiny unbroken(1, quant), broken(1, quant), resumed(1, quant);
-    for (auto* tiny : {&unbroken, &broken, &resumed}) {
-      tiny->options.inundation = mode;
-      tiny->options.learnable_scales = LearnableScales::all;
-      tiny->options.scale_lr = 0.05;  // more than is good for it: the best state is not the last
-      tiny->options.validation_checks = 3;
-      tiny->options.validation_images = 20;
-    }
-    Watch watch;
-    const auto expected = run(unbroken.job(), watch);
-
-    const test::TempFolder folder;
-    Watch stopper;
-    stopper.stop_after = GetParam();
-    auto job = broken.job();
-    job.checkpoint = folder / "state.safetensors";
-    try {
-      run(job, stopper);
-      FAIL() << "did not stop";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::stopped);
-    }
-    ASSERT_EQ(std::ssize(stopper.seen), GetParam());
-
-    auto again = resumed.job();
-    again.checkpoint = folder / "state.safetensors";
-    again.resume = true;
-    Watch rest;
-    const auto report = run(again, rest);
-    ASSERT_TRUE(report.kept.has_value());
-    EXPECT_EQ(report.kept->iteration, expected.kept->iteration);
-    EXPECT_EQ(report.kept->checks, expected.kept->checks);
-    EXPECT_EQ(report.kept->start.kl, expected.kept->start.kl);
-    EXPECT_EQ(report.kept->kept.kl, expected.kept->kept.kl);
-    EXPECT_EQ(report.kept->last.kl, expected.kept->last.kl);
-    EXPECT_EQ(report.iterations, 10);
-    EXPECT_EQ(std::ssize(rest.seen), 10 - GetParam());
-    EXPECT_EQ(report.loss_student, expected.loss_student);
-    EXPECT_EQ(report.layers[1].crossings, expected.layers[1].crossings);
-    EXPECT_EQ(report.layers[1].k, expected.layers[1].k);
-    expect_equal(resumed.student.parameters, unbroken.student.parameters);
-  }
-}
-
-// In the warm-up, at its end (calibrated or not yet), in fine-tuning, at the last iteration.
-INSTANTIATE_TEST_SUITE_P(At, Resume, ::testing::Values(0, 2, 3, 4, 9));
-
-TEST(Run, RefusesTheCheckpointOfAnotherRecipe) {
-  const test::TempFolder folder;
-  Tiny tiny;
-  auto job = tiny.job();
-  job.checkpoint = folder / "state.safetensors";
-  job.checkpoint_every = 4;
-  Observer silent;
-  run(job, silent);
-  ASSERT_TRUE(std::filesystem::exists(job.checkpoint));
-  tiny.options.crossing_rate = 0.5;
-  auto other = tiny.job();
-  other.checkpoint = folder / "state.safetensors";
-  other.resume = true;
-  try {
-    run(other, silent);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::usage);
-    EXPECT_NE(std::string(error.what()).find("finetune.crossing_rate"), std::string::npos);
-  }
+      a.student.parameters.at("conv1.weight").equal(other.student.parameters.at("conv1.weight")));
 }
 
 TEST(Run, WithoutFineTuningItStillCalibrates) {
@@ -306,7 +165,7 @@ TEST(Run, WithoutFineTuningItStillCalibrates) {
     Watch watch;
     const auto report = run(tiny.job(), watch);
     EXPECT_EQ(report.iterations, only_warmup ? 10 : 0);
-    EXPECT_TRUE(tiny.student.parameters.at("conv1.w").equal(before.at("conv1.w")));
+    EXPECT_TRUE(tiny.student.parameters.at("conv1.weight").equal(before.at("conv1.weight")));
     const auto* op = quant::activation_quantizer(
         tiny.student.graph[quant::activation_sites(tiny.student.graph)[0]]);
     EXPECT_TRUE(tiny.student.parameters.contains(op->scale_name()));
@@ -389,31 +248,6 @@ TEST(Run, LeavesTheGridsOfTheFinalWeights) {
     const auto grid = site.op->grid(weight, tiny.student.parameters);
     EXPECT_TRUE(grid.scale.equal(tiny.student.parameters.at(site.op->scale_name())));
   }
-}
-
-TEST(MeasureAgreement, ComparesOnImagesThatTrainingNeverDraws) {
-  auto eight = four_bits();
-  eight.weights.num_bits = eight.activations.num_bits = 8;
-  Tiny tiny(1, eight);
-  tiny.options.iterations = 0;
-  Observer silent;
-  run(tiny.job(), silent);
-  const auto close =
-      measure_agreement(tiny.teacher, tiny.student, held_out_images(tiny.generator, 100));
-  EXPECT_EQ(close.images, 100);
-  EXPECT_GT(close.agreement, 0.95);
-  EXPECT_LT(close.kl, 1e-2);
-
-  // A student that always answers the same class: agreement is that class's share.
-  tiny.student.parameters.at("fc.b").copy_(at::zeros({4})).select(0, 2).fill_(1e3);
-  const auto draw = tiny.generator.draw(64, generator::Generator::kHeldOutSteps);
-  const auto answers = models::execute(tiny.teacher.graph, tiny.teacher.parameters,
-                                       tiny.generator.forward(draw).detach())
-                           .argmax(1);
-  const auto fixed =
-      measure_agreement(tiny.teacher, tiny.student, held_out_images(tiny.generator, 64));
-  EXPECT_NEAR(fixed.agreement, answers.eq(2).to(at::kDouble).mean().item<double>(), 1e-9);
-  EXPECT_GT(fixed.kl, close.kl);
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
     return at::cat({before.narrow(0, 0, own), now.to(before.scalar_type())});
   };
   result.logits = join(batch.logits, answers);
+  if (batch.targets.defined()) result.targets = join(batch.targets, answers.softmax(1));
   for (std::size_t i = 0; i < features.size(); ++i)
     result.features[i] = join(batch.features[i], taps.values[i]);
   return result;

@@ -29,7 +29,8 @@ class BankDraws {
   // The images [N, C, H, W] with the last of them replaced by images drawn from the bank. Depends
   // on (seed, step, N) and the bank.
   at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const;
-  // The same with the teacher's predictions to them, and its values at `features`.
+  // The same with the teacher's predictions to them, which are their targets too, and its values at
+  // `features`.
   Batch mixed(const Batch& batch, const models::Model& teacher,
               const std::vector<models::NodeId>& features, std::uint64_t step) const;
 

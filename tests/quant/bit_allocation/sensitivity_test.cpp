@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also quant/dependent_part, quant/mixed_options.
 #include "quant/bit_allocation/sensitivity.h"
 
 #include <ATen/TensorOperators.h>
@@ -10,8 +11,8 @@
 #include "models/execute.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
-#include "quant/rounding/gptq_layer.h"
-#include "tests/quant/net.h"
+#include "quant/rounding/gptq.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {
@@ -101,7 +101,7 @@ double error_of(double scale, double zero_point, int qmax, double power,
 }
 
 TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
-  test::Net net;
+  test::NetworkBuilder net;
   auto x = net.op("relu6", models::Clip{0, 6}, {net.conv_bn("stem", net.input(), 3, 2)});
   auto model = net.finish(net.conv("last", net.conv_bn("a", x, 2, 2), 2, 2));
   model.parameters.at("stem.bn.gamma").fill_(2);

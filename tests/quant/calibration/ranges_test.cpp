@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also quant/calibration/histogram, quant/calibration/range_observers,
+// quant/calibration/weight_grid.
 #include "quant/calibration/ranges.h"
 
 #include <ATen/ops/cat.h>
@@ -9,7 +11,8 @@
 
 #include <cmath>
 
-#include "tests/quant/net.h"
+#include "quant/calibration/registry.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {
@@ -25,7 +25,7 @@ QuantOptions options_for(Equalization which) {
 
 // Chains of every kind.
 models::Model network() {
-  test::Net net({3, 12, 12}, 4);
+  test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(4));
   NodeId x = net.conv_bn_relu("full", net.input(), 3, 8);
   x = net.op("pad", models::Pad{{0, 0, 0, 0}, {0, 0, 1, 1}}, {x});
   x = net.op("pool", models::MaxPool{{2, 2}, {2, 2}}, {x});
@@ -106,7 +106,7 @@ TEST(Equalize, SharedParametersStay) {
 
 // An inverted residual, twice: a linear tensor, its sum with another, and their readers.
 models::Model inverted_residuals() {
-  test::Net net({3, 12, 12}, 5);
+  test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(5));
   const auto relu6 = [&](const std::string& name, NodeId x) {
     return net.op(name, models::Clip{0, 6}, {x});
   };

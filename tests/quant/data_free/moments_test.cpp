@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also quant/data_free/inferred_values.
 // Moments and bias correction against images drawn from the distribution that the BatchNorm layers
 // of small networks claim: every pixel of the input is N(0, 1), and BatchNorm has mean 0, variance
 // 1, eps 0.
@@ -14,7 +15,7 @@
 #include "quant/calibration/bias_correction.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/student.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {
@@ -24,7 +25,8 @@ using models::NodeId;
 constexpr std::int64_t kImages = 8000;
 
 // BatchNorm behind N(0, 1): its output has mean beta and variance gamma^2.
-NodeId standard_norm(test::Net& net, const std::string& name, NodeId x, std::int64_t channels) {
+NodeId standard_norm(test::NetworkBuilder& net, const std::string& name, NodeId x,
+                     std::int64_t channels) {
   const NodeId id = net.batch_norm(name, x, channels);
   net.model().parameters.at(name + ".mean").zero_();
   net.model().parameters.at(name + ".variance").fill_(1);
@@ -54,7 +56,7 @@ void expect_close(const Moments& told, const Moments& seen, const std::string& n
 }
 
 TEST(Moments, AgreeWithDrawnImages) {
-  test::Net net({6, 5, 4}, 3);
+  test::NetworkBuilder net({6, 5, 4}, test::varied_parameters(3));
   const NodeId left = net.op("left", models::Slice{1, 0, 3}, {net.input()});
   const NodeId right = net.op("right", models::Slice{1, 3, 6}, {net.input()});
   const NodeId a = standard_norm(net, "a", left, 3), b = standard_norm(net, "b", right, 3);
@@ -85,7 +87,7 @@ TEST(Moments, AgreeWithDrawnImages) {
 
 // Far from the ends, beyond them, and without any spread; a dead channel is its beta.
 TEST(Moments, OfClippedConstantsAndDeadChannels) {
-  test::Net net({4, 2, 2}, 1);
+  test::NetworkBuilder net({4, 2, 2}, test::varied_parameters(1));
   const NodeId bn = net.batch_norm("bn", net.input(), 4);
   const auto model = net.finish(net.op("relu6", models::Clip{0, 6}, {bn}));
   auto parameters = model.parameters;
@@ -101,7 +103,7 @@ TEST(Moments, OfClippedConstantsAndDeadChannels) {
 
 // stem BatchNorm - ReLU - conv - BatchNorm - ReLU - conv - pool - linear, with true statistics.
 models::Model drawn_network(bool bias) {
-  test::Net net({4, 6, 6}, 9);
+  test::NetworkBuilder net({4, 6, 6}, test::varied_parameters(9));
   NodeId x = net.relu("relu0", standard_norm(net, "bn0", net.input(), 4));
   const NodeId conv = net.conv("conv", x, 4, 24, 3, 2);
   x = net.relu("relu1", net.batch_norm("bn1", conv, 24));

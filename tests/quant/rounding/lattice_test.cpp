@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

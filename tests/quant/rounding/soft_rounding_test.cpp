@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 
 namespace zsq::quant {
 namespace {

@@ -128,7 +128,7 @@ TEST(BankDraws, TrainTheStudent) {
     job.bank = bank;
     Observer observer;
     EXPECT_EQ(run(job, observer).skipped, 0);
-    return tiny.student.parameters.at("conv2.w").detach().clone();
+    return tiny.student.parameters.at("conv2.weight").detach().clone();
   };
   const BankDraws a({at::randn({20, 3, 8, 8}), {}}, 0.5, {}, 1);
   const auto with = weights_after(&a);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also generator/image_options, train/images/finished_images.
 #include "train/images/make_images.h"
 
 #include <ATen/ops/bincount.h>
@@ -157,7 +158,7 @@ TEST(MakeImages, StopsAndRefuses) {
   Observer observer;
   EXPECT_EQ(code_of({teacher, short_options(5), 0, 1}, observer), ErrorCode::usage);
   auto broken = tiny_teacher();
-  broken.parameters.at("fc.b").fill_(std::nan(""));
+  broken.parameters.at("fc.bias").fill_(std::nan(""));
   EXPECT_EQ(code_of({broken, short_options(5), 8, 1}, observer), ErrorCode::numeric_failure);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also train/reconstruct_options.
 #include "train/reconstruction/reconstruct.h"
 
 #include <ATen/core/grad_mode.h>
@@ -10,7 +11,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/paired_blocks.h"
-#include "tests/quant/net.h"
+#include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
 #include "tests/train/tiny.h"
 #include "train/reconstruction/reconstruct_block.h"
@@ -156,7 +157,7 @@ TEST(Reconstruct, TakesFewerImagesWhereMemoryEnds) {
     std::string warning;
   } listener;
   // 3 x 64 x 64 pixels in, 8 x 64 x 64 values out, f32, each twice: 352 KiB an image.
-  test::Net net({3, 64, 64});
+  test::NetworkBuilder net({3, 64, 64});
   auto x = net.conv_bn_relu("a", net.input(), 3, 8);
   x = net.conv_bn_relu("b", x, 8, 8);
   x = net.op("pool", models::GlobalAvgPool{}, {x});
@@ -231,7 +232,7 @@ TEST(Reconstruct, GoesOnToTheSameResult) {
 
 // Convolutions "b" and "c" share a weight, and "b1" and "b2" of one residual block.
 models::Model sharing_network() {
-  test::Net net;
+  test::NetworkBuilder net;
   auto x = net.conv_bn_relu("a", net.input(), 3, 8);
   const auto conv = [&](const std::string& name, const std::string& weight) {
     x = net.op(name, models::Conv2d{.pads = {1, 1, 1, 1}}, {x}, {{"weight", weight}});
@@ -283,34 +284,6 @@ TEST(Reconstruct, RealNetworkGainsInEveryBlock) {
   for (std::size_t i = 1; i < 10; ++i)
     EXPECT_LT(report.blocks[i].after, report.blocks[i].before) << report.blocks[i].name;
   expect_decided(p.student);
-}
-
-TEST(Chances, AreTrueForTheShareAndNewAtEachCall) {
-  Chances chances(0.3, 40000, 1, at::kCPU);
-  const auto like = at::zeros({10, 20, 10, 20}).contiguous(at::MemoryFormat::ChannelsLast);
-  const auto a = chances.like(like), b = chances.like(like);
-  EXPECT_EQ(a.strides(), like.strides());
-  EXPECT_NEAR(a.to(at::kDouble).mean().item<double>(), 0.3, 0.02);
-  // Independent ones differ in 2 * 0.3 * 0.7 of the places.
-  EXPECT_NEAR(a.ne(b).to(at::kDouble).mean().item<double>(), 0.42, 0.02);
-}
-
-TEST(DropQuantizers, MixFloatAndQuantizedValues) {
-  const at::NoGradGuard no_grad;
-  Prepared p(test::residual_network(), bits(8, 2));
-  const auto output = [&](double share) {
-    const auto graph =
-        drop_quantizers(p.student.graph, std::make_shared<Chances>(share, 1 << 20, 1, at::kCPU));
-    return models::execute(graph, p.student.parameters, p.images);
-  };
-  EXPECT_TRUE(output(0).equal(p.logits(p.images)));
-  auto float_activations = p.student;
-  for (const auto id : quant::activation_sites(float_activations.graph))
-    float_activations.graph[id].op = models::Clip{-1e30f, 1e30f};
-  const auto unquantized =
-      models::execute(float_activations.graph, float_activations.parameters, p.images);
-  EXPECT_TRUE(output(1).equal(unquantized));
-  EXPECT_FALSE(output(0.5).equal(unquantized));
 }
 
 }  // namespace

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stages of a run share. Each stage is one function over it and over the student.
+// The first stage, and what it finds: all that the others are configured from.
 #pragma once
-#include <functional>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
-#include "eval/evaluate.h"
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/images/held_out.h"
-#include "pipeline/output_folder.h"
 #include "pipeline/run_clock.h"
-#include "pipeline/run_state.h"
-#include "train/images/image_bank.h"
-#include "train/trainer.h"
+#include "pipeline/stages/stages.h"
 
 namespace zsq::pipeline {
 
@@ -31,9 +28,16 @@ struct Run {
 
   std::uint64_t seed() const { return static_cast<std::uint64_t>(recipe.process.seed); }
   void say(const std::string& message) const { observer.on_message(LogLevel::info, message); }
+
+  // They refer to this run.
+  StageContext context() const { return {teacher, seed(), observer}; }
+  CalibrateStage ranges() const;
+  EvaluateStage evaluation() const;
 };
 
-// Called when `parts` layers or blocks of a stage are finished, with the student as it is then.
-using PartDone = std::function<void(std::int64_t parts)>;
+// Reads the model, the bank and where real images are; opens the output folder. What is wrong with
+// the input shows here, before anything takes time.
+Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
+            const std::filesystem::path& output, Observer& observer);
 
 }  // namespace zsq::pipeline

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terms of the student's loss, by name. Torch-free; losses/registry.h says what they are.
+#pragma once
+#include "core/settings.h"
+
+namespace zsq {
+
+enum class LossTerm { kl_divergence, feature_mse, channel_attention };
+
+template <>
+struct EnumNames<LossTerm> {
+  static constexpr std::array<std::string_view, 3> names{"kl_divergence", "feature_mse",
+                                                         "channel_attention"};
+};
+
+// Written "name=weight", or "name" for weight 1.
+struct LossWeight {
+  LossTerm term = LossTerm::kl_divergence;
+  double weight = 1;
+};
+
+}  // namespace zsq

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "losses/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "cuda_kernels/kl_divergence.h"
+#include "losses/features.h"
+
+namespace zsq::losses {
+namespace {
+
+at::Tensor softened_kl_divergence(const TermInputs& in) {
+  return cuda_kernels::kl_divergence(in.student_logits, in.teacher_logits, in.temperature,
+                                     in.logits_divisor);
+}
+
+constexpr std::array kTerms{
+    Term{.name = LossTerm::kl_divergence, .value = softened_kl_divergence},
+    Term{.name = LossTerm::feature_mse,
+         .needs_features = true,
+         .value =
+             [](const TermInputs& in) {
+               return feature_error(in.student_features, in.teacher_features);
+             }},
+    Term{.name = LossTerm::channel_attention,
+         .needs_features = true,
+         .value =
+             [](const TermInputs& in) {
+               return channel_attention_error(in.student_features, in.teacher_features);
+             }},
+};
+
+}  // namespace
+
+std::span<const Term> terms() { return kTerms; }
+
+const Term& term(LossTerm name) {
+  const auto found =
+      std::find_if(kTerms.begin(), kTerms.end(), [&](const Term& row) { return row.name == name; });
+  if (found == kTerms.end())
+    throw Error(ErrorCode::internal,
+                "losses/registry.cpp has no row for " + std::string(enum_name(name)));
+  return *found;
+}
+
+bool any_needs(const std::vector<LossWeight>& chosen, bool Term::*what) {
+  return std::any_of(chosen.begin(), chosen.end(),
+                     [&](const LossWeight& c) { return term(c.term).*what; });
+}
+
+at::Tensor weighted_sum(const std::vector<LossWeight>& chosen, const TermInputs& inputs) {
+  at::Tensor sum;
+  for (const auto& [name, weight] : chosen) {
+    const auto value = term(name).value(inputs);
+    sum = sum.defined() ? sum.add(value, weight) : value.mul(weight);
+  }
+  return sum;
+}
+
+}  // namespace zsq::losses

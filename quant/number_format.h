@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the levels of a weight's grid are. Rounding, gradient inundation, folding and the exporters
+// ask a grid for encode, decode and next_threshold (cuda_kernels/quant_math.h); a method that needs
+// more of one format refuses the others by name.
+#pragma once
+#include <string_view>
+
+namespace zsq::quant {
+
+enum class NumberFormat {
+  uniform,     // consecutive integers times a scale
+  level_table  // some integers times a scale: codes are the integers. No recipe makes one yet
+};
+
+// Error(unsupported_model) that names `method` where the format is another.
+void require_uniform(NumberFormat format, std::string_view method);
+
+}  // namespace zsq::quant

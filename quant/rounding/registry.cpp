@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/rounding/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "quant/rounding/gptq.h"
+#include "quant/rounding/squant.h"
+
+namespace zsq::quant {
+namespace {
+
+// Passes: measured on ResNet-20, ResNet-18 and EfficientNet-Lite0 (docs/performance.md).
+constexpr std::array kMethods{
+    RoundingMethod{.name = WeightRounding::nearest, .title = "nearest rounding"},
+    RoundingMethod{.name = WeightRounding::squant,
+                   .title = "SQuant rounding",
+                   .round = round_weights_by_squant},
+    RoundingMethod{.name = WeightRounding::gptq,
+                   .title = "GPTQ-style rounding",
+                   .round = round_weights_by_squant,
+                   .round_layer = round_layer_by_gptq,
+                   .passes_per_image = 36},
+};
+
+}  // namespace
+
+std::span<const RoundingMethod> rounding_methods() { return kMethods; }
+
+const RoundingMethod& rounding_method(WeightRounding name) {
+  const auto found = std::find_if(kMethods.begin(), kMethods.end(),
+                                  [&](const RoundingMethod& row) { return row.name == name; });
+  if (found == kMethods.end())
+    throw Error(ErrorCode::internal,
+                "quant/rounding/registry.cpp has no row for " + std::string(enum_name(name)));
+  return *found;
+}
+
+}  // namespace zsq::quant

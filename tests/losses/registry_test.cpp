@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Covers also losses/options.
+#include "losses/registry.h"
+
+#include <ATen/ops/kl_div.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/softmax.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/seed_each_test.h"
+
+namespace zsq::losses {
+namespace {
+
+TermInputs drawn() {
+  return {.student_logits = at::randn({4, 5}).requires_grad_(true),
+          .teacher_logits = at::randn({4, 5}),
+          .targets = at::randn({4, 5}).softmax(1),
+          .student_features = {at::randn({4, 3, 2, 2}).requires_grad_(true)},
+          .teacher_features = {at::randn({4, 3, 2, 2})},
+          .temperature = 3,
+          .logits_divisor = 4};
+}
+
+TEST(LossTerms, EachHasOneRow) {
+  EXPECT_EQ(terms().size(), EnumNames<LossTerm>::names.size());
+  for (std::size_t i = 0; i < EnumNames<LossTerm>::names.size(); ++i)
+    EXPECT_EQ(term(static_cast<LossTerm>(i)).name, static_cast<LossTerm>(i));
+}
+
+// What a term says that it needs is what it reads, and it teaches the student through that.
+TEST(LossTerms, ReadWhatTheyNeedAndTeachTheStudent) {
+  for (const Term& term : terms()) {
+    TermInputs in = drawn();
+    if (!term.needs_targets) in.targets.reset();
+    if (!term.needs_features) in.student_features = in.teacher_features = std::vector<at::Tensor>();
+    const auto value = term.value(in);
+    EXPECT_EQ(value.dim(), 0) << enum_name(term.name);
+    value.backward();
+    const auto& read = term.needs_features ? in.student_features[0] : in.student_logits;
+    EXPECT_GT(read.grad().abs().sum().item<double>(), 0) << enum_name(term.name);
+  }
+}
+
+TEST(LossTerms, AddUpWithTheirWeights) {
+  const TermInputs in = drawn();
+  const auto kl = at::kl_div(at::log_softmax(in.student_logits / 3, 1),
+                             at::softmax(in.teacher_logits / 3, 1), at::Reduction::Sum)
+                      .mul(9.0 / 4);
+  const auto mse = at::mse_loss(in.student_features[0], in.teacher_features[0]);
+  const auto sum = weighted_sum({{LossTerm::kl_divergence, 2}, {LossTerm::feature_mse, 0.5}}, in);
+  EXPECT_NEAR(sum.item<double>(), (2 * kl + 0.5 * mse).item<double>(), 1e-5);
+}
+
+}  // namespace
+}  // namespace zsq::losses

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/best_state.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/train/tiny.h"
+#include "train/agreement.h"
+
+namespace zsq::train {
+namespace {
+
+// A student that answers as its teacher does, or nearly, before it is trained.
+QuantOptions eight_bits() {
+  auto options = four_bits();
+  options.weights.num_bits = options.activations.num_bits = 8;
+  return options;
+}
+
+TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
+  Tiny untouched(1, eight_bits()), wrecked(1, eight_bits()), unchecked(1, eight_bits());
+  for (auto* tiny : {&untouched, &wrecked, &unchecked}) {
+    tiny->teacher.parameters.at("fc.weight").mul_(5);
+    tiny->student = quant::insert_quantizers(tiny->teacher, eight_bits());
+    tiny->options.milestones = {};  // one warm-up for all
+    tiny->options.validation_images = 40;
+    tiny->options.learnable_scales = LearnableScales::all;
+  }
+  for (auto* tiny : {&wrecked, &unchecked}) {
+    tiny->options.affine_lr = 10;
+    tiny->options.scale_lr = 1;
+    tiny->options.crossing_rate = 0.9;
+  }
+  untouched.options.iterations = 3;  // all of them warm-up: calibrated, not trained
+  untouched.options.warmup = 1;
+  wrecked.options.validation_checks = 3;
+  Observer silent;
+  run(untouched.job(), silent);
+  run(unchecked.job(), silent);
+  Watch watch;
+  const auto kept = run(wrecked.job(), watch).kept;
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->iteration, 3);
+  EXPECT_EQ(kept->checks, 4);
+  EXPECT_EQ(kept->kept.kl, kept->start.kl);
+  EXPECT_GT(kept->last.kl, 10 * kept->start.kl);
+  EXPECT_EQ(kept->kept.images, 40);
+  expect_equal(wrecked.student.parameters, untouched.student.parameters);
+  EXPECT_FALSE(
+      unchecked.student.parameters.at("fc.bias").equal(untouched.student.parameters.at("fc.bias")));
+  EXPECT_TRUE(watch.messages.back().starts_with("best checkpoint: iteration 3 of 10"))
+      << watch.messages.back();
+}
+
+TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
+  auto coarse = four_bits();
+  coarse.weights.num_bits = 2;
+  Tiny tiny(1, coarse), unchecked(1, coarse);
+  for (auto* t : {&tiny, &unchecked}) {
+    t->teacher.parameters.at("fc.weight").mul_(5);
+    t->student = quant::insert_quantizers(t->teacher, coarse);
+    t->options.iterations = 60;
+    t->options.affine_lr = 1e-3;
+  }
+  tiny.options.validation_checks = 6;
+  const auto images = at::randn({50, 3, 8, 8}, at::detail::createCPUGenerator(3), at::kFloat)
+                          .contiguous(at::MemoryFormat::ChannelsLast);
+  auto job = tiny.job();
+  job.held_out = images;
+  Observer silent;
+  const auto kept = run(job, silent).kept;
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_LT(kept->kept.kl, kept->start.kl);
+  EXPECT_LE(kept->kept.kl, kept->last.kl);
+  const auto now = measure_agreement(tiny.teacher, tiny.student, images);
+  EXPECT_EQ(now.kl, kept->kept.kl);
+  EXPECT_EQ(now.agreement, kept->kept.agreement);
+  // Measuring is no part of the training.
+  run(unchecked.job(), silent);
+  const auto last = measure_agreement(unchecked.teacher, unchecked.student, images);
+  EXPECT_EQ(last.kl, kept->last.kl);
+}
+
+}  // namespace
+}  // namespace zsq::train
