@@ -5,12 +5,12 @@
 
 namespace zsq {
 
-enum class LossTerm { kl_divergence, feature_mse, channel_attention };
+enum class LossTerm { kl_divergence, feature_mse, channel_attention, cross_entropy };
 
 template <>
 struct EnumNames<LossTerm> {
-  static constexpr std::array<std::string_view, 3> names{"kl_divergence", "feature_mse",
-                                                         "channel_attention"};
+  static constexpr std::array<std::string_view, 4> names{"kl_divergence", "feature_mse",
+                                                         "channel_attention", "cross_entropy"};
 };
 
 // Written "name=weight", or "name" for weight 1.

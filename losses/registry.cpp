@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "cuda_kernels/kl_divergence.h"
 #include "losses/features.h"
+#include "losses/losses.h"
 
 namespace zsq::losses {
 namespace {
@@ -30,6 +31,11 @@ constexpr std::array kTerms{
              [](const TermInputs& in) {
                return channel_attention_error(in.student_features, in.teacher_features);
              }},
+    Term{
+        .name = LossTerm::cross_entropy,
+        .needs_targets = true,
+        .value =
+            [](const TermInputs& in) { return soft_cross_entropy(in.student_logits, in.targets); }},
 };
 
 }  // namespace

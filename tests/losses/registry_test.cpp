@@ -7,6 +7,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/seed_each_test.h"
@@ -52,6 +53,19 @@ TEST(LossTerms, AddUpWithTheirWeights) {
   const auto mse = at::mse_loss(in.student_features[0], in.teacher_features[0]);
   const auto sum = weighted_sum({{LossTerm::kl_divergence, 2}, {LossTerm::feature_mse, 0.5}}, in);
   EXPECT_NEAR(sum.item<double>(), (2 * kl + 0.5 * mse).item<double>(), 1e-5);
+}
+
+// Of targets that name one class each: minus the mean log probability of these.
+TEST(LossTerms, CrossEntropyIsThatOfTheTargets) {
+  TermInputs in = drawn();
+  in.targets = at::zeros({4, 5});
+  double expected = 0;
+  for (std::int64_t n = 0; n < 4; ++n) {
+    in.targets[n][n] = 1;
+    expected -= at::log_softmax(in.student_logits, 1)[n][n].item<double>() / 4;
+  }
+  const auto value = weighted_sum({{LossTerm::cross_entropy, 1}}, in);
+  EXPECT_NEAR(value.item<double>(), expected, 1e-5);
 }
 
 }  // namespace

@@ -51,6 +51,20 @@ TEST(Features, AddTheirTermToTheStudentsLoss) {
   }
 }
 
+// The classes that the images were generated for reach the student's step.
+TEST(Targets, AreThoseOfTheGenerator) {
+  Tiny tiny;
+  tiny.options.loss_terms = {{LossTerm::cross_entropy, 1}};
+  Step step(tiny.teacher, tiny.student, tiny.generator, tiny.options);
+  step.calibrate();
+  const auto batch = step.generator_step(0, 1);
+  EXPECT_TRUE(batch.targets.equal(step.draw(0).targets));
+  const auto logits =
+      models::execute(tiny.student.graph, tiny.student.parameters, batch.images).log_softmax(1);
+  EXPECT_NEAR(step.student_step(batch, 1).loss.item<double>(),
+              -batch.targets.mul(logits).sum(1).mean().item<double>(), 1e-4);
+}
+
 TEST(Features, TrainingBringsTheMapsTogether) {
   const auto apart = [](double weight) {
     Tiny tiny;
