@@ -15,7 +15,7 @@ enum class Target { onnxruntime };
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq };
-enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse };
+enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entropy };
 enum class BiasCorrection { none, bn_statistics };
 enum class Equalization { none, inverted_residuals, all };
 
@@ -51,8 +51,8 @@ struct EnumNames<Equalization> {
 };
 template <>
 struct EnumNames<ActivationRange> {
-  static constexpr std::array<std::string_view, 5> names{"bn_statistics", "ema", "min_max",
-                                                         "percentile", "mse"};
+  static constexpr std::array<std::string_view, 6> names{"bn_statistics", "ema", "min_max",
+                                                         "percentile",    "mse", "entropy"};
 };
 
 // Bits of one layer, by its name in the network; written "name=bits".

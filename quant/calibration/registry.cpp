@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "quant/calibration/entropy.h"
 #include "quant/calibration/ranges.h"
 #include "quant/calibration/weight_grid.h"
 
@@ -23,6 +24,7 @@ constexpr std::array kActivationRules{
     ActivationRangeRule{ActivationRange::min_max, min_max_observer},
     ActivationRangeRule{ActivationRange::percentile, percentile_observer},
     ActivationRangeRule{ActivationRange::mse, mse_observer},
+    ActivationRangeRule{ActivationRange::entropy, entropy_observer},
 };
 
 template <class Rules, class Name>

@@ -3,6 +3,7 @@
 // quant/calibration/weight_grid.
 #include "quant/calibration/ranges.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
@@ -11,6 +12,7 @@
 
 #include <cmath>
 
+#include "quant/calibration/entropy.h"
 #include "quant/calibration/registry.h"
 #include "tests/support/network_builder.h"
 
@@ -200,6 +202,17 @@ TEST(RangeObserver, MseClipsEachEndByItself) {
   const auto [lo, hi] = observe(rule(ActivationRange::mse), activation_spec(4, Mode::deploy), {x});
   EXPECT_LT(hi, 6);
   EXPECT_LT(lo, -0.2);
+}
+
+// Values that lie on levels lose nothing, and what is rare is cut off.
+TEST(RangeObserver, EntropyOfLevelsAndOfAnOutlier) {
+  const auto levels = entropy_observer({}, activation_spec(4, Mode::deploy));
+  levels->observe(at::arange(16, at::kFloat).repeat({50}));
+  EXPECT_EQ(levels->range(), (std::pair{0.0, 15.0}));
+  const auto rare = entropy_observer({}, activation_spec(4, Mode::deploy));
+  rare->observe(at::cat({test::normal({20000}, 1).abs(), at::full({1}, 60)}));
+  EXPECT_LT(rare->range().second, 6);
+  EXPECT_GT(rare->range().second, 1);
 }
 
 TEST(RangeObserver, NonFiniteValuesShow) {
