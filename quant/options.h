@@ -14,7 +14,7 @@ enum class Mode { paper, deploy };
 enum class Target { onnxruntime };
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
-enum class WeightRounding { nearest, squant, gptq };
+enum class WeightRounding { nearest, squant, gptq, adaround };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entropy };
 enum class BiasCorrection { none, bn_statistics };
 enum class Equalization { none, inverted_residuals, all };
@@ -37,10 +37,10 @@ struct EnumNames<WeightRange> {
 };
 template <>
 struct EnumNames<WeightRounding> {
-  static constexpr std::array<std::string_view, 3> names{"nearest", "squant", "gptq"};
+  static constexpr std::array<std::string_view, 4> names{"nearest", "squant", "gptq", "adaround"};
 };
 // Methods that look at images (quant/rounding/registry.h).
-constexpr bool needs_images(WeightRounding rounding) { return rounding == WeightRounding::gptq; }
+constexpr bool needs_images(WeightRounding rounding) { return rounding >= WeightRounding::gptq; }
 template <>
 struct EnumNames<BiasCorrection> {
   static constexpr std::array<std::string_view, 2> names{"none", "bn_statistics"};

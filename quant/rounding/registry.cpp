@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "quant/rounding/adaround.h"
 #include "quant/rounding/gptq.h"
 #include "quant/rounding/squant.h"
 
@@ -21,6 +22,10 @@ constexpr std::array kMethods{
                    .title = "GPTQ-style rounding",
                    .round = round_weights_by_squant,
                    .round_layer = round_layer_by_gptq,
+                   .passes_per_image = 36},
+    RoundingMethod{.name = WeightRounding::adaround,
+                   .title = "AdaRound",
+                   .round_layer = round_layer_by_adaround,
                    .passes_per_image = 36},
 };
 

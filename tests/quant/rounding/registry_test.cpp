@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also quant/rounding/adaround.
 #include "quant/rounding/registry.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdaRound layer by layer (2004.10568, eq. 21-25): with H = E x^ x^^T + lambda
+// (quant/rounding/gptq.h) and w^ = s clamp(floor(w / s) + h(v)), Adam on v minimises tr (w^ - w) H
+// (w^ - w)^T, in units of s^2 mean diag H, + 0.01 sum (1 - |2 h(v) - 1|^beta), beta from 20 to 2.
+// Codes: h >= 1/2.
+#pragma once
+#include "quant/rounding/registry.h"
+
+namespace zsq::quant {
+
+// A RoundLayer; scales stay.
+LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMoments& moments,
+                                      const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+                                      const GptqOptions& options);
+
+}  // namespace zsq::quant
