@@ -2,12 +2,14 @@
 #include "formats/safetensors.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/searchsorted.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "exporters/plan.h"
 #include "models/load.h"
+#include "quant/level_table.h"
 
 namespace zsq::exporters {
 namespace {
@@ -17,13 +19,16 @@ constexpr const char* kHowToRead =
     "channel; codes are u8 in row-major order, two per byte with the low nibble first where bits "
     "<= "
     "4; see 'layers' for shape, bits and qmin, 'quantizers' for bits, qmin and qmax of activations";
+constexpr const char* kHowToReadLevels =
+    "; where there is a tensor '<layer>.weight.levels' [channels, 2^bits] weight = "
+    "levels[channel][code] * scale";
 
-// Codes counted from qmin, in row-major order, packed as kHowToRead says.
-formats::Array pack(const at::Tensor& codes, const quant::QuantizerSpec& spec) {
-  const at::Tensor counted = (codes - spec.qmin).to(at::kByte).contiguous();
+// Codes from 0 in row-major order, packed as kHowToRead says.
+formats::Array pack(const at::Tensor& codes, std::int64_t bits) {
+  const at::Tensor counted = codes.to(at::kByte).contiguous();
   const auto* from = counted.const_data_ptr<std::uint8_t>();
   const std::int64_t n = counted.numel();
-  if (spec.num_bits > 4)
+  if (bits > 4)
     return formats::Array::from<std::uint8_t>(formats::DType::u8, {n},
                                               {from, static_cast<std::size_t>(n)});
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>((n + 1) / 2));
@@ -41,12 +46,20 @@ class StudentFile {
     const models::Node& layer = student_.graph[site.layer];
     const at::Tensor weight = student_.parameters.at(site.parameter).detach();
     const quant::QuantizerSpec& spec = site.op->spec();
-    quant::require_uniform(spec.format, "the safetensors file");
     const cuda_kernels::Grid grid = site.op->grid(weight, student_.parameters);
     const std::string prefix = layer.name + ".weight";
-    add(prefix + ".codes",
-        pack(cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax),
-             spec));
+    at::Tensor codes =
+        cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax);
+    const at::Tensor levels = quant::level_grids(*site.op, student_.parameters).levels;
+    if (levels.defined()) {
+      codes = at::searchsorted(levels, codes.flatten(1).to(at::kFloat)).view(weight.sizes());
+      add(prefix + ".levels", models::to_array(levels.to(at::kChar)));
+      written_.insert(site.op->levels_name());
+      has_levels_ = true;
+    } else {
+      codes = codes - spec.qmin;
+    }
+    add(prefix + ".codes", pack(codes, spec.num_bits));
     add(prefix + ".scale", models::to_array(grid.scale));
     add(prefix + ".zero_point", models::to_array(grid.zero_point.to(at::kInt)));
     written_.insert({site.parameter, site.op->scale_name(), site.op->zero_point_name()});
@@ -54,8 +67,9 @@ class StudentFile {
       add(layer.name + ".bias", models::to_array(student_.parameters.at(bias->second).detach()));
       written_.insert(bias->second);
     }
-    layers_[layer.name] = {
-        {"shape", weight.sizes().vec()}, {"bits", spec.num_bits}, {"qmin", spec.qmin}};
+    layers_[layer.name] = {{"shape", weight.sizes().vec()},
+                           {"bits", spec.num_bits},
+                           {"qmin", levels.defined() ? 0 : spec.qmin}};
   }
 
   void add_quantizer(const quant::ActivationQuantizer& op) {
@@ -79,7 +93,7 @@ class StudentFile {
   formats::SafetensorsFile finish(const Metadata& metadata) && {
     file_.metadata = metadata;
     file_.metadata["format"] = "zsq quantized student, version 1";
-    file_.metadata["how_to_read"] = kHowToRead;
+    file_.metadata["how_to_read"] = std::string(kHowToRead) + (has_levels_ ? kHowToReadLevels : "");
     file_.metadata["layers"] = layers_.dump();
     file_.metadata["quantizers"] = quantizers_.dump();
     return std::move(file_);
@@ -93,6 +107,7 @@ class StudentFile {
   const quant::Student& student_;
   formats::SafetensorsFile file_;
   std::set<std::string> written_;  // names of the store
+  bool has_levels_ = false;
   nlohmann::json layers_ = nlohmann::json::object(), quantizers_ = nlohmann::json::object();
 };
 

@@ -37,6 +37,8 @@ SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& s
     // Folding gives each channel a scale and a bias of its own.
     report.quantized_bytes +=
         code_bytes(weight.numel(), channels, spec.num_bits, spec.symmetric) + 2 * kFloat * channels;
+    if (spec.format == quant::NumberFormat::level_table)
+      report.quantized_bytes += channels << spec.num_bits;  // a byte for each level
     counted.insert(site.parameter);
   }
   for (std::size_t i = 0; i < student.graph.nodes.size(); ++i)

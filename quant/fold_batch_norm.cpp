@@ -71,7 +71,6 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   const at::NoGradGuard no_grad;
   const auto& weight = student.parameters.at(site.parameter);
   const auto& spec = site.op->spec();
-  require_uniform(spec.format, "folding BatchNorm into weights");
   const auto& layer = student.graph[site.layer];
   const auto grid = site.op->grid(weight, student.parameters);
   const std::int64_t channels = weight.size(0);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/zeros_like.h>
+
 #include "core/error.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
 #include "quant/data_free/equalize.h"
+#include "quant/level_table.h"
 #include "quant/placement.h"
 #include "quant/rounding/registry.h"
 #include "quant/split_hard_swish.h"
@@ -98,14 +101,28 @@ class Inserter {
     auto& quantizer = weight_quantizers_[{name, bits}];
     if (quantizer) return quantizer;
     const auto& o = student_.options;
+    const bool tables = !o.weights.level_tables.empty() && (bits == 3 || bits == 4);
     auto op = std::make_shared<WeightQuantizer>(
-        layer.name + ".weight_quantizer", weight_spec(bits, symmetric_weights(o, bits), o.mode),
+        layer.name + ".weight_quantizer",
+        tables ? level_table_spec(bits, o.mode)
+               : weight_spec(bits, symmetric_weights(o, bits), o.mode),
         o.weights.per_channel, o.weights.range_every_step);
+    if (tables) return quantizer = with_levels(std::move(op), student_.parameters.at(name));
     const auto rule = op->range_every_step() ? WeightRange::min_max : o.weights.range;
     auto grid = weight_grid(student_.parameters.at(name), op->spec(), op->per_channel(), rule);
     student_.parameters.set(op->scale_name(), std::move(grid.scale));
     student_.parameters.set(op->zero_point_name(), std::move(grid.zero_point));
     return quantizer = std::move(op);
+  }
+
+  std::shared_ptr<const WeightQuantizer> with_levels(std::shared_ptr<const WeightQuantizer> op,
+                                                     const at::Tensor& weight) {
+    auto grids = choose_levels(weight.detach().flatten(1), op->spec().num_bits,
+                               student_.options.weights.level_tables);
+    student_.parameters.set(op->zero_point_name(), at::zeros_like(grids.scale));
+    student_.parameters.set(op->scale_name(), std::move(grids.scale));
+    student_.parameters.set(op->levels_name(), std::move(grids.levels));
+    return op;
   }
 
   void quantize_output(NodeId id, NodeId tensor) {

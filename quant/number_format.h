@@ -9,7 +9,7 @@ namespace zsq::quant {
 
 enum class NumberFormat {
   uniform,     // consecutive integers times a scale
-  level_table  // some integers times a scale: codes are the integers. No recipe makes one yet
+  level_table  // 2^bits integers times a scale, chosen per channel (quant/level_table.h)
 };
 
 // Error(unsupported_model) that names `method` where the format is another.

@@ -16,6 +16,7 @@ enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq, adaround };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entropy };
+enum class LevelTable { integer, fp4, flint, power_of_two, normal, learned };
 enum class BiasCorrection { none, bn_statistics };
 enum class Equalization { none, inverted_residuals, all };
 
@@ -41,6 +42,11 @@ struct EnumNames<WeightRounding> {
 };
 // Methods that look at images (quant/rounding/registry.h).
 constexpr bool needs_images(WeightRounding rounding) { return rounding >= WeightRounding::gptq; }
+template <>
+struct EnumNames<LevelTable> {
+  static constexpr std::array<std::string_view, 6> names{"int",          "fp4",    "flint",
+                                                         "power_of_two", "normal", "learned"};
+};
 template <>
 struct EnumNames<BiasCorrection> {
   static constexpr std::array<std::string_view, 2> names{"none", "bn_statistics"};
@@ -69,6 +75,7 @@ struct WeightOptions {
   // Published behaviour: the range is computed again from the weights at each forward pass.
   bool range_every_step = false;
   WeightRounding rounding = WeightRounding::nearest;  // at the start
+  std::vector<LevelTable> level_tables;               // of layers with 3 or 4 bits; empty: uniform
   std::vector<LayerBits> layer_bits;                  // go before num_bits and first_last_bits
 };
 
@@ -136,6 +143,12 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "error of each layer's output on images",
                     "", 0, 0, "SQuant 3, GPTQ"},
         o.weights.rounding);
+  visit(SettingInfo{"quantize.weights.level_tables",
+                    "of layers with 3 or 4 bits: tables of levels, the best of which is chosen for "
+                    "each output channel (int: the uniform grid); empty: uniform grids. For runs "
+                    "without reconstruction and fine-tuning",
+                    "", 0, 0, "ANT; NF4"},
+        o.weights.level_tables);
   visit(SettingInfo{"quantize.gptq.images",
                     "images for GPTQ-style rounding, from generate.bank or made by generate.images",
                     "images", 1, 1e6},

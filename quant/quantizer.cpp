@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "quant/level_table.h"
 #include "quant/weight_layers.h"
 
 namespace zsq::quant {
@@ -22,6 +23,11 @@ QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode) {
   const std::int64_t half = std::int64_t{1} << (num_bits - 1);
   const std::int64_t unused = symmetric && num_bits == 8 ? 1 : 0;
   return {num_bits, unused - half, half - 1, symmetric, surrogate_of(mode)};
+}
+
+QuantizerSpec level_table_spec(std::int64_t num_bits, Mode mode) {
+  return {num_bits,           -kLargestLevel,     kLargestLevel,
+          /*symmetric=*/true, surrogate_of(mode), NumberFormat::level_table};
 }
 
 QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode) {

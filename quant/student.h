@@ -27,6 +27,7 @@ struct QuantizerSpec {
   NumberFormat format = NumberFormat::uniform;
 };
 QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode);
+QuantizerSpec level_table_spec(std::int64_t num_bits, Mode mode);
 QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode);
 
 class Quantizer : public models::CustomOp {
@@ -35,6 +36,7 @@ class Quantizer : public models::CustomOp {
   const QuantizerSpec& spec() const { return spec_; }
   std::string scale_name() const { return name_ + ".scale"; }
   std::string zero_point_name() const { return name_ + ".zero_point"; }
+  std::string levels_name() const { return name_ + ".levels"; }  // of weights with level tables
 
  protected:
   std::string name_;

@@ -6,7 +6,6 @@ namespace zsq::quant {
 cuda_kernels::QuantLayer weight_layer(const WeightQuantizer& op, const at::Tensor& weight,
                                       const models::ParameterStore& parameters) {
   const auto& spec = op.spec();
-  require_uniform(spec.format, "fake-quantization");
   cuda_kernels::QuantLayer layer{weight, spec.qmin,      spec.qmax,       spec.surrogate,
                                  {},     spec.symmetric, op.per_channel()};
   if (!op.range_every_step())

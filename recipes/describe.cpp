@@ -64,6 +64,14 @@ void validate(const Recipe& recipe) {
           "quantize.weights.rounding=" + std::string(enum_name(q.weights.rounding)) +
               " finds codes on ranges that stay, which contradicts "
               "quantize.weights.range_every_step; set that to false, or the rounding to squant");
+  const bool tables = !q.weights.level_tables.empty();
+  require(!tables || (!reconstructs && recipe.finetune.iterations == 0),
+          "quantize.weights.level_tables is for weights that rounding decides, and "
+          "reconstruct.iterations or finetune.iterations would move them; use --recipe instant or "
+          "instant+gptq");
+  require(!tables || (q.weights.per_channel && !q.weights.range_every_step),
+          "quantize.weights.level_tables needs quantize.weights.per_channel=true and "
+          "quantize.weights.range_every_step=false");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
 }

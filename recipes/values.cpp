@@ -71,8 +71,6 @@ Budget parse_budget(const std::string& text) {
   return budget;
 }
 
-namespace {
-
 std::vector<std::string> items_of(const RawValue& raw) {
   if (raw.is_list) return raw.items;
   std::string text = raw.items.at(0);
@@ -86,8 +84,6 @@ std::vector<std::string> items_of(const RawValue& raw) {
   }
   return items;
 }
-
-}  // namespace
 
 void parse_value(const RawValue& raw, std::vector<double>& value) {
   std::vector<double> parsed;

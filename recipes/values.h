@@ -69,6 +69,13 @@ void parse_value(const RawValue& raw, T& value) {
 }
 // A list, or one scalar with commas: [0.25, 0.5] in a file, 0.25,0.5 on a command line.
 void parse_value(const RawValue& raw, std::vector<double>& value);
+std::vector<std::string> items_of(const RawValue& raw);
+template <class Enum>
+requires std::is_enum_v<Enum>
+void parse_value(const RawValue& raw, std::vector<Enum>& value) {
+  value.clear();
+  for (const std::string& item : items_of(raw)) parse_scalar(item, value.emplace_back());
+}
 void parse_value(const RawValue& raw, std::vector<LayerBits>& value);
 void parse_value(const RawValue& raw, std::vector<LossWeight>& value);
 // 240, 240x320 or [240, 320]: height, then width.
@@ -96,6 +103,12 @@ requires std::is_enum_v<Enum> std::string format_value(Enum value) {
   return std::string(enum_name(value));
 }
 std::string format_value(const std::vector<double>& value);
+template <class Enum>
+requires std::is_enum_v<Enum> std::string format_value(const std::vector<Enum>& value) {
+  std::string text = "[";
+  for (const Enum item : value) text += (text == "[" ? "" : ", ") + format_value(item);
+  return text + "]";
+}
 std::string format_value(const std::vector<LayerBits>& value);
 std::string format_value(const std::vector<LossWeight>& value);
 std::string format_value(const ImageSize& value);
@@ -138,6 +151,8 @@ template <class T>
 std::string choices(const SettingInfo& info) {
   if constexpr (std::is_same_v<T, std::vector<LossWeight>>) {
     return choices<LossTerm>(info);
+  } else if constexpr (std::is_same_v<T, std::vector<LevelTable>>) {
+    return choices<LevelTable>(info);
   } else if constexpr (is_optional<T>) {
     const std::string known = choices<typename T::value_type>(info);
     return std::string(kAuto) + (known.empty() ? "" : "|") + known;

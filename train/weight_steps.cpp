@@ -26,6 +26,7 @@ std::vector<double> sizes_of(const std::vector<at::Tensor>& tensors) {
 WeightSteps::WeightSteps(const quant::Student& student, const TrainOptions& options)
     : student_(student), options_(options), sites_(quant::weight_sites(student)) {
   for (const auto& site : sites_) {
+    quant::require_uniform(site.op->spec().format, "gradient inundation");
     weights_.push_back(student.parameters.at(site.parameter));
     velocities_.push_back(at::zeros_like(weights_.back().detach()));
   }

@@ -10,7 +10,7 @@ namespace zsq::quant {
 
 LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMoments& moments,
                                       const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                      const GptqOptions& options) {
+                                      const GptqOptions& options, const at::Tensor&) {
   require_uniform(spec.format, "AdaRound");
   constexpr int kSteps = 600;
   constexpr double kRate = 1e-2, kFirst = 0.9, kSecond = 0.999;  // of Adam

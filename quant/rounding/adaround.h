@@ -11,6 +11,6 @@ namespace zsq::quant {
 // A RoundLayer; scales stay.
 LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMoments& moments,
                                       const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                      const GptqOptions& options);
+                                      const GptqOptions& options, const at::Tensor& levels);
 
 }  // namespace zsq::quant

@@ -28,7 +28,9 @@ GroupRounding attempt(const CodeLattice& lattice, const at::Tensor& target,
                       const CodeGrids& grids) {
   const auto [codes, best, error] = lattice.nearest(target, grids);
   const auto inside =
-      at::minimum(at::maximum(best, codes.sub(kInsideCell)), codes.add(kInsideCell));
+      grids.levels.defined()
+          ? codes
+          : at::minimum(at::maximum(best, codes.sub(kInsideCell)), codes.add(kInsideCell));
   return {inside.mul(grids.scale.unsqueeze(1)), grids.scale, error};
 }
 
@@ -58,8 +60,7 @@ GroupRounding round_group(const at::Tensor& w, at::Tensor h, at::Tensor m, CodeG
 
 LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& moments,
                                   const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                  const GptqOptions& options) {
-  require_uniform(spec.format, "GPTQ-style rounding");
+                                  const GptqOptions& options, const at::Tensor& levels) {
   const auto to_cpu = [](const at::Tensor& t) { return t.detach().to(at::kCPU, at::kDouble); };
   const auto h = to_cpu(moments.quantized), m = to_cpu(moments.mixed);
   const std::int64_t groups = h.size(0);
@@ -72,8 +73,9 @@ LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& 
   std::vector<at::Tensor> latents, scales;
   LayerRounding result;
   for (std::int64_t g = 0; g < groups; ++g) {
-    const CodeGrids grids{scale[g], zero_point[g].neg().add(spec.qmin),
-                          zero_point[g].neg().add(spec.qmax)};
+    const CodeGrids grids{
+        scale[g], zero_point[g].neg().add(spec.qmin), zero_point[g].neg().add(spec.qmax),
+        levels.defined() ? to_cpu(levels).view({groups, -1, levels.size(1)})[g] : at::Tensor()};
     auto rounded = round_group(w[g], h[g], m[g], grids, shared, options);
     latents.push_back(std::move(rounded.latent));
     scales.push_back(std::move(rounded.scale));

@@ -18,6 +18,6 @@ namespace zsq::quant {
 // tried, else it stays.
 LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& moments,
                                   const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                  const GptqOptions& options);
+                                  const GptqOptions& options, const at::Tensor& levels = {});
 
 }  // namespace zsq::quant

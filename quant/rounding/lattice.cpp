@@ -19,15 +19,41 @@ namespace {
 
 constexpr std::int64_t kBlock = 64, kSweeps = 100;
 
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
 struct Grid {
   double scale, lowest, highest;
-  double nearest(double steps) const { return std::clamp(std::nearbyint(steps), lowest, highest); }
+  const double *levels = nullptr, *end = nullptr;  // of a table, else null
+
+  double nearest(double steps) const {
+    if (!levels) return std::clamp(std::nearbyint(steps), lowest, highest);
+    const double* next = std::lower_bound(levels, end, steps);
+    if (next == levels) return *next;
+    if (next == end || steps - next[-1] <= *next - steps) return next[-1];
+    return *next;
+  }
+  // The neighbours of a code; -kNone or kNone if there is none.
+  double below(double code) const {
+    if (!levels) return code > lowest ? code - 1 : -kNone;
+    const double* at = std::lower_bound(levels, end, code);
+    return at == levels ? -kNone : at[-1];
+  }
+  double above(double code) const {
+    if (!levels) return code < highest ? code + 1 : kNone;
+    const double* at = std::upper_bound(levels, end, code);
+    return at == end ? kNone : *at;
+  }
 };
 
 const double* data(const at::Tensor& t) { return t.const_data_ptr<double>(); }
 
 Grid grid_at(const CodeGrids& g, std::int64_t row) {
-  return {data(g.scale)[row], data(g.lowest)[row], data(g.highest)[row]};
+  Grid grid{data(g.scale)[row], data(g.lowest)[row], data(g.highest)[row]};
+  if (g.levels.defined()) {
+    grid.levels = data(g.levels) + row * g.levels.size(1);
+    grid.end = grid.levels + g.levels.size(1);
+  }
+  return grid;
 }
 
 // The tree of one row.
@@ -54,7 +80,7 @@ class Tree {
     double wanted = target_[j];
     for (std::int64_t i = j + 1; i < n_; ++i) wanted -= unit_[i * n_ + j] * errors_[i];
     wanted /= grid_.scale;
-    double code = grid_.nearest(wanted), below = code - 1, above = code + 1;
+    double code = grid_.nearest(wanted), below = grid_.below(code), above = grid_.above(code);
     for (;;) {
       const double miss = (code - wanted) * grid_.scale;
       const double total = cost + weight_[j] * miss * miss;
@@ -62,9 +88,12 @@ class Tree {
       codes_[j] = code;
       errors_[j] = code * grid_.scale - target_[j];
       visit(j - 1, total, best);
-      const bool down = below >= grid_.lowest, up = above <= grid_.highest;
+      const bool down = below > -kNone, up = above < kNone;
       if (!down && !up) return;
-      code = down && (!up || wanted - below <= above - wanted) ? below-- : above++;
+      if (down && (!up || wanted - below <= above - wanted))
+        below = grid_.below(code = below);
+      else
+        above = grid_.above(code = above);
     }
   }
 

@@ -15,6 +15,7 @@ namespace zsq::quant {
 // One grid for each row.
 struct CodeGrids {
   at::Tensor scale, lowest, highest;  // f64 [R]; scale > 0
+  at::Tensor levels = {};  // f64 [R, L], ascending: the codes that there are; undefined: all
 };
 
 struct NearestCodes {

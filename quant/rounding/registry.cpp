@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "quant/level_table.h"
 #include "quant/rounding/adaround.h"
 #include "quant/rounding/gptq.h"
 #include "quant/rounding/squant.h"
@@ -14,7 +15,11 @@ namespace {
 
 // Passes: measured on ResNet-20, ResNet-18 and EfficientNet-Lite0 (docs/performance.md).
 constexpr std::array kMethods{
-    RoundingMethod{.name = WeightRounding::nearest, .title = "nearest rounding"},
+    RoundingMethod{
+        .name = WeightRounding::nearest,
+        .title = "nearest rounding",
+        .round =
+            [](Student& student) { round_weights_to_levels(student, /*cancel_errors=*/false); }},
     RoundingMethod{.name = WeightRounding::squant,
                    .title = "SQuant rounding",
                    .round = round_weights_by_squant},

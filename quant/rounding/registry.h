@@ -18,16 +18,16 @@ struct LayerRounding {
 };
 
 // Rounds one layer by what it reads. `weight` f32 [out, in / groups, kh, kw] or [out, in], of the
-// float network.
+// float network. `levels` f32 [out, 2^bits], ascending, where the format is a level table: each
+// channel's codes are of these.
 using RoundLayer = LayerRounding (*)(const at::Tensor& weight, const InputMoments& moments,
                                      const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                     const GptqOptions& options);
+                                     const GptqOptions& options, const at::Tensor& levels);
 
 struct RoundingMethod {
   WeightRounding name;
   std::string_view title;  // for messages and reports
-  // Without images, where quantizers are inserted; null: the latent weights stay, so that codes are
-  // the nearest ones.
+  // Without images, where quantizers are inserted.
   void (*round)(Student&) = nullptr;
   // With images, layer after layer (quant/rounding/round_layers.h); null: the method needs none.
   RoundLayer round_layer = nullptr;

@@ -9,6 +9,7 @@
 #include "core/seed.h"
 #include "core/stopwatch.h"
 #include "quant/calibration/bias_correction.h"
+#include "quant/level_table.h"
 #include "quant/paired_blocks.h"
 
 namespace zsq::quant {
@@ -152,9 +153,10 @@ void visit_input_moments(const RoundingJob& job, Observer& observer,
 void round_site(Student& student, const models::Model& teacher, const WeightSite& site,
                 const InputMoments& moments, const RoundingMethod& method) {
   auto& parameters = student.parameters;
-  const auto rounded = method.round_layer(teacher.parameters.at(site.parameter), moments,
-                                          site.op->grid(parameters.at(site.parameter), parameters),
-                                          site.op->spec(), student.options.gptq);
+  const auto rounded =
+      method.round_layer(teacher.parameters.at(site.parameter), moments,
+                         site.op->grid(parameters.at(site.parameter), parameters), site.op->spec(),
+                         student.options.gptq, level_grids(*site.op, parameters).levels);
   parameters.set(site.parameter, rounded.latent);
   parameters.set(site.op->scale_name(), rounded.scale);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda_kernels/quant_math.h"
+#include "quant/level_table.h"
 
 namespace zsq::quant {
 namespace {
@@ -165,11 +166,13 @@ at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
 void round_weights_by_squant(Student& student) {
   std::set<std::string> done;  // layers may share their weights
   for (const auto& site : weight_sites(student)) {
-    if (!done.insert(site.parameter).second) continue;
+    if (site.op->spec().format != NumberFormat::uniform || !done.insert(site.parameter).second)
+      continue;
     auto& weight = student.parameters.at(site.parameter);
     weight = squant(weight, site.op->grid(weight, student.parameters), site.op->spec(),
                     site.op->range_every_step());
   }
+  round_weights_to_levels(student, /*cancel_errors=*/true);
 }
 
 }  // namespace zsq::quant

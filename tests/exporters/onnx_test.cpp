@@ -121,6 +121,26 @@ INSTANTIATE_TEST_SUITE_P(
                     Scheme{4, 4, Symmetry::yes}, Scheme{3, 3, Symmetry::automatic},
                     Scheme{2, 2, Symmetry::automatic}));
 
+// Each channel with a table of its own: the levels are what the file holds.
+TEST(ExportOnnx, LevelTablesRunInIntegers) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  for (const std::int64_t bits : {3, 4}) {
+    QuantOptions options = scheme(bits, 8);
+    options.first_last_bits = 0;
+    options.weights.rounding = WeightRounding::squant;
+    options.weights.level_tables = {LevelTable::integer, LevelTable::power_of_two,
+                                    LevelTable::learned};
+    const quant::Student student = test::student_of(test::awkward_network(4), options);
+    const fs::path path = file("tables" + std::to_string(bits) + ".onnx");
+    export_onnx(student, path, {});
+    const at::Tensor images = test::normal({32, 3, 16, 16}, 7);
+    const test::RuntimeResult result = test::run_in_onnxruntime(path, images);
+    EXPECT_EQ(result.integer_convs, 5);
+    EXPECT_EQ(result.codes_off, 0);
+    expect_same_up_to_flips(result.logits, logits_of(student, images), student);
+  }
+}
+
 // Every layer with bits of its own: two neighbours never agree.
 TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
   ZSQ_SKIP_WITHOUT_PYTHON();

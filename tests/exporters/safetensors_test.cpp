@@ -39,21 +39,25 @@ at::Tensor dequantized(const formats::SafetensorsFile& stored, const std::string
   const auto scales = formats::find(stored.tensors, layer + ".weight.scale")->as<float>();
   const auto zeros =
       formats::find(stored.tensors, layer + ".weight.zero_point")->as<std::int32_t>();
+  const auto* levels = formats::find(stored.tensors, layer + ".weight.levels");
   std::int64_t count = 1;
   for (const std::int64_t side : shape) count *= side;
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i / (values.size() / static_cast<std::size_t>(shape[0]));
     const int code = packed ? bytes[i / 2] >> (i % 2 ? 4 : 0) & 15 : bytes[i];
-    values[i] =
-        static_cast<float>(code + about.at("qmin").get<int>() - zeros[channel]) * scales[channel];
+    const int level = levels ? levels->as<std::int8_t>()[channel * 16 + code]
+                             : code + about.at("qmin").get<int>() - zeros[channel];
+    values[i] = static_cast<float>(level) * scales[channel];
   }
   return models::to_tensor(formats::Array::from<float>(formats::DType::f32, shape, values));
 }
 
 TEST(ExportSafetensors, CodesGiveTheStudentsWeightsExactly) {
-  for (const std::int64_t bits : {2, 3, 4, 8}) {
-    const quant::Student student = test::student_of(test::awkward_network(), scheme(bits));
+  for (const std::int64_t bits : {2, 3, 4, 8, 0}) {
+    QuantOptions options = scheme(bits > 0 ? bits : 4);
+    if (bits == 0) options.weights.level_tables = {LevelTable::integer, LevelTable::learned};
+    const quant::Student student = test::student_of(test::awkward_network(), options);
     const auto path = file("codes.safetensors");
     const ExportReport report = export_safetensors(student, path, {{"seed", "3"}});
     EXPECT_EQ(report.bytes, static_cast<std::int64_t>(std::filesystem::file_size(path)));

@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "quant/calibration/ranges.h"
-#include "quant/fold_batch_norm.h"
-#include "quant/rounding/gptq.h"
+#include "quant/rounding/adaround.h"
 #include "quant/rounding/soft_rounding.h"
 #include "quant/rounding/squant.h"
 #include "tests/support/error_message.h"
@@ -28,17 +27,11 @@ TEST(NumberFormat, EachMethodThatNeedsUniformLevelsRefusesByName) {
     EXPECT_EQ(refusal(action).rfind(name, 0), 0U) << refusal(action);
   };
   expect_named("SQuant", [&] { squant(w, grid, spec, false); });
-  expect_named("GPTQ", [&] { round_layer_by_gptq(w, {}, grid, spec, {}); });
+  expect_named("AdaRound", [&] { round_layer_by_adaround(w, {}, grid, spec, {}, {}); });
   expect_named("the range rule mse", [&] { weight_grid(w, spec, true, WeightRange::mse); });
   const WeightQuantizer quantizer("q", spec, true, false);
   models::ParameterStore parameters;
   expect_named("learned rounding", [&] { SoftRounding(quantizer, w, parameters); });
-  expect_named("fake-quantization", [&] { quantizer.forward({w}, parameters); });
-
-  Student student = insert_quantizers(test::residual_network(), {});
-  WeightSite site = weight_sites(student).front();
-  site.op = &quantizer;
-  expect_named("folding", [&] { integer_weights(student, site); });
 }
 
 }  // namespace

@@ -212,6 +212,13 @@ TEST_F(RecipeTest, OddFilesAreRefusedWithTheirPlace) {
 }
 
 TEST(Recipe, ContradictionsAreNamed) {
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.level_tables=[int,fp4]"}); }),
+             "--recipe instant");
+  EXPECT_EQ(load_recipe("instant", {"quantize.weights.level_tables=int,fp4"})
+                .quantize.weights.level_tables.size(),
+            2U);
+  EXPECT_HAS(message_of([] { load_recipe("instant", {"quantize.weights.level_tables=fp5"}); }),
+             "did you mean 'fp4'");
   EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.range_every_step=true"}); }),
              "quantize.weights.range");
   EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.first_last_bits=1"}); }), "2..8");

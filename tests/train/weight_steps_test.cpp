@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cuda_kernels/fake_quant.h"
+#include "tests/support/error_message.h"
 #include "tests/train/tiny.h"
 
 namespace zsq::train {
@@ -162,6 +163,17 @@ TEST(WeightSteps, DriftOfRangesIsCountedApart) {
   for (int t = 0; t < 5; ++t) steps.step(random_gradients(steps, t), 1);
   EXPECT_GT(steps.report()[1].range_update_flips, 0);
   EXPECT_NEAR(steps.report()[1].crossings, 0.3, 0.02);
+}
+
+// Moved weights would leave their tables.
+TEST(WeightSteps, RefuseLevelTables) {
+  QuantOptions options = four_bits();
+  options.weights.level_tables = {LevelTable::fp4};
+  Tiny tiny(1, options);
+  EXPECT_EQ(test::error_message(ErrorCode::unsupported_model,
+                                [&] { WeightSteps(tiny.student, tiny.options); })
+                .rfind("gradient inundation", 0),
+            0U);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ TEST(RoundingMethods, WithImagesChangeALayersOutputLessThanNearestRounding) {
   const auto moments = moments_of(1, x, x, w);
   for (const RoundingMethod& method : rounding_methods()) {
     if (!method.needs_images()) continue;
-    const auto rounded = method.round_layer(w, moments, grid, kSpec, GptqOptions{.damping = 1e-3});
+    const auto rounded =
+        method.round_layer(w, moments, grid, kSpec, GptqOptions{.damping = 1e-3}, {});
     EXPECT_EQ(rounded.scale.sizes(), grid.scale.sizes()) << method.title;
     EXPECT_LT(error(rounded.latent, rounded.scale), 0.7 * error(w, grid.scale)) << method.title;
   }
