@@ -65,12 +65,12 @@ class Cases {
  public:
   Cases(std::int64_t bytes, const Network& network, c10::Device device)
       : options_(at::TensorOptions(device).dtype(at::kFloat)),
-        weight_(normal({std::max<std::int64_t>(bytes / (4 * 64 * 9), 2), 64, 3, 3})) {
+        weight_(normal({std::max<std::int64_t>(bytes / 4 / 64 / 9, 2), 64, 3, 3})) {
     activations(bytes, at::kFloat);
     activations(bytes, at::kBFloat16);
     weights();
     layers_of(network);
-    logits(std::max<std::int64_t>(bytes / (4 * 1000), 2));
+    logits(std::max<std::int64_t>(bytes / 4 / 1000, 2));
   }
   const std::vector<Case>& cases() const { return cases_; }
 

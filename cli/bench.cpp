@@ -69,15 +69,14 @@ void print_step(const StepReport& s, const MachinePeaks& machine) {
               machine.device == "cpu" ? "resident, whole process" : "tensors on the device");
 }
 
-void print_growth(const BenchReport& report) {
-  const std::string over(enum_name(*report.sweep));
+void print_growth(const BenchReport& report, Growth sweep) {
+  const std::string over(enum_name(sweep));
   const StepReport& first = report.growth.front().step;
   std::printf(
       "\ntraining step of %s, %s%s\n",
-      *report.sweep == Growth::width || *report.sweep == Growth::depth ? "CIFAR ResNets"
-                                                                       : first.model.c_str(),
+      sweep == Growth::width || sweep == Growth::depth ? "CIFAR ResNets" : first.model.c_str(),
       first.scheme.c_str(),
-      *report.sweep == Growth::batch ? "" : (", batch " + std::to_string(first.batch)).c_str());
+      sweep == Growth::batch ? "" : (", batch " + std::to_string(first.batch)).c_str());
   std::printf("%8s %8s %12s %10s %10s %10s %10s %12s %12s\n", over.c_str(), "layers", "parameters",
               "min ms", "median ms", "GFLOP", "GFLOP/s", "ms per image", "peak memory");
   for (const GrowthRow& row : report.growth) {
@@ -165,7 +164,7 @@ int bench(const Arguments& arguments) {
   print_machine(report.machine);
   if (!report.kernels.empty()) print_kernels(report.kernels);
   if (report.step) print_step(*report.step, report.machine);
-  if (report.sweep) print_growth(report);
+  if (report.sweep) print_growth(report, *report.sweep);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 
@@ -15,7 +16,7 @@ void request_stop(int) { g_stop = 1; }
 
 std::string clock_text(double seconds) {
   char buffer[32];
-  const auto s = static_cast<long long>(seconds + 0.5);
+  const auto s = std::llround(seconds);
   if (s >= 3600)
     std::snprintf(buffer, sizeof buffer, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
   else

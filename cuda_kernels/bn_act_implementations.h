@@ -18,7 +18,7 @@ struct ClipAct {
   ZSQ_HOST_DEVICE float value(float u) const { return clamp(u, lo, hi); }
   // Of dy at y; 0 if the clip binds, and for NaN.
   ZSQ_HOST_DEVICE float gradient(float u, float dy) const {
-    return (lo < u) & (u < hi) ? dy : 0.0f;
+    return ((lo < u) & (u < hi)) ? dy : 0.0f;
   }
 };
 

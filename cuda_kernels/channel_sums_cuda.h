@@ -8,7 +8,7 @@ namespace zsq::cuda_kernels {
 // in order.
 constexpr int kChannelSumParts = 64;
 constexpr std::int64_t channel_sums_scratch(std::int64_t channels) {
-  return kChannelSumParts * 3 * channels;
+  return channels * kChannelSumParts * 3;
 }
 
 }  // namespace zsq::cuda_kernels

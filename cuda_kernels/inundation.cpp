@@ -54,7 +54,8 @@ struct CheckedLayer {
   InundationView view;
 };
 
-CheckedLayer check_layer(InundationLayer layer, const at::Tensor& like, double crossing_rate) {
+CheckedLayer check_layer(const InundationLayer& layer, const at::Tensor& like,
+                         double crossing_rate) {
   check_float(kOp, "weight", layer.weight);
   if (layer.weight.device() != like.device())
     fail(kOp, "weight", describe(layer.weight), "on " + like.device().str() + ", as the others");
@@ -94,9 +95,8 @@ InundationResult inundate_(const std::vector<InundationLayer>& layers, const Inu
   if (last_k.defined()) check_like(kOp, "last_k", last_k, first, {count});
   const at::Tensor known_k = last_k.defined() ? last_k.contiguous() : last_k;
   const auto options = first.detach().options();
-  const InundationResult result{at::ones({count}, options),
-                                at::zeros({count}, options.dtype(at::kLong)),
-                                at::zeros({count}, options.dtype(at::kBool))};
+  InundationResult result{at::ones({count}, options), at::zeros({count}, options.dtype(at::kLong)),
+                          at::zeros({count}, options.dtype(at::kBool))};
   const InundationOutcome outcome{result.k.mutable_data_ptr<float>(),
                                   result.crossings.mutable_data_ptr<std::int64_t>(),
                                   result.skipped.mutable_data_ptr<bool>()};

@@ -39,7 +39,7 @@ ZSQ_HOST_DEVICE float crossing_ratio(float w, float step, const Grid& grid, floa
   const float distance = (gap > 0 ? gap : 0.0f) + past * fabsf(threshold);
   const float room = grid.room(code, direction);
   const float ratio = distance / fabsf(step);
-  return (room > 0) & (ratio >= 0) ? ratio : kInfinity;
+  return ((room > 0) & (ratio >= 0)) ? ratio : kInfinity;
 }
 
 // k, from the m-th smallest ratio.

@@ -8,7 +8,8 @@ namespace zsq::cuda_kernels {
 
 // Of x [N, C, ...].
 inline double elements_per_channel(const at::Tensor& x) {
-  return static_cast<double>(x.numel() / x.size(1));
+  const std::int64_t count = x.numel() / x.size(1);
+  return static_cast<double>(count);
 }
 
 // Mean and biased variance [C] f32 of `count` elements per channel, from sums [2, C] f64 over

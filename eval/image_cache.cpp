@@ -148,7 +148,7 @@ class CachedImages : public ImageSource {
     const auto i = static_cast<std::uint64_t>(image);
     const auto bytes =
         static_cast<std::uint64_t>(3 * preprocessing_.size.height * preprocessing_.size.width);
-    const auto pixels = reader_.read(pixels_, i * bytes, bytes);
+    auto pixels = reader_.read(pixels_, i * bytes, bytes);
     const auto digest = reader_.read(digests_, i * kDigest, kDigest);
     const std::string found = formats::sha256(pixels);
     if (!std::ranges::equal(digest, std::as_bytes(std::span(found))))

@@ -34,7 +34,7 @@ Loader::Loader(const ImageSource& source, std::int64_t images, const DataOptions
   const std::int64_t threads =
       options.eval_threads > 0 ? options.eval_threads : at::get_num_threads();
   for (std::int64_t i = 0; i < std::min(threads, images); ++i)
-    threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
 const Batch& Loader::next() {
@@ -67,7 +67,7 @@ Loader::Slot& Loader::slot_of(std::int64_t image) {
   return slots_[index];
 }
 
-void Loader::work(std::stop_token stop) {
+void Loader::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (room_.wait(lock, stop, [this] { return may_start(); }) && next_image_ < images_ &&
          !stop.stop_requested()) {

@@ -37,7 +37,7 @@ class Loader {
     std::exception_ptr error;
   };
 
-  void work(std::stop_token stop);
+  void work(const std::stop_token& stop);
   bool may_start() const;
   Slot& slot_of(std::int64_t image);
   void load(Slot& slot, std::int64_t image);

@@ -16,7 +16,7 @@ std::string OnnxBuilder::unique(const std::string& wanted) {
 
 std::string OnnxBuilder::node(const std::string& op_type, const Values& inputs,
                               const std::string& wanted, Attributes attributes) {
-  const std::string output = unique(wanted);
+  std::string output = unique(wanted);
   model_.graph.nodes.push_back({.name = output,
                                 .op_type = op_type,
                                 .domain = "",

@@ -216,7 +216,7 @@ class Converter {
                        builder_.constant(weight + ".scale", std::move(codes.scale)),
                        builder_.constant(weight + ".zero_point", std::move(codes.zero_point))},
                       weight, {{"axis", std::int64_t{0}}})};
-    if (codes.bias_scale)
+    if (codes.bias && codes.bias_scale)
       values.push_back(
           builder_.node("DequantizeLinear",
                         {builder_.constant(bias + ".codes", std::move(*codes.bias)),

@@ -139,7 +139,8 @@ NamedArrays make_dense(const NamedTensors& tensors, const StorageReader& read,
       View view = view_of(*tensor);
       const std::size_t size = check_view(view);
       constexpr std::uint64_t kMostCopies = 16;
-      if ((total += size) / kMostCopies > file_size)
+      total += size;
+      if (total / kMostCopies > file_size)
         throw Error(ErrorCode::bad_input, "multiplies the size of the file");
       if (!loaded || loaded->text != view.storage->text || loaded->dtype != view.storage->dtype ||
           loaded->integer != view.storage->integer)

@@ -13,7 +13,7 @@ namespace {
 std::string text_of(int code) {
   zip_error_t error;
   zip_error_init_with_code(&error, code);
-  const std::string text = zip_error_strerror(&error);
+  std::string text = zip_error_strerror(&error);
   zip_error_fini(&error);
   return text;
 }
@@ -55,7 +55,9 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) {
       throw Error(ErrorCode::bad_input,
                   "entry " + std::to_string(i) + " of the archive is damaged");
     const std::string name = entry.name;
-    if (!is_possible(entry, file.size()) || (total += entry.comp_size) > file.size())
+    const bool possible = is_possible(entry, file.size());
+    if (possible) total += entry.comp_size;
+    if (!possible || total > file.size())
       throw Error(ErrorCode::bad_input,
                   "archive entry '" + name + "' claims an impossible size or compression");
     index_.emplace(name, entries_.size());
@@ -75,9 +77,10 @@ std::vector<std::byte> ZipArchive::read(const Entry& entry) const {
   std::vector<std::byte> bytes(entry.size);
   std::uint64_t done = 0;
   zip_int64_t got = stream ? 1 : -1;
-  while (got > 0 && done < entry.size)
-    if ((got = zip_fread(stream.get(), bytes.data() + done, entry.size - done)) > 0)
-      done += static_cast<std::uint64_t>(got);
+  while (got > 0 && done < entry.size) {
+    got = zip_fread(stream.get(), bytes.data() + done, entry.size - done);
+    if (got > 0) done += static_cast<std::uint64_t>(got);
+  }
   // The CRC is compared only where the end of the entry is met.
   std::byte beyond;
   if (got >= 0 && done == entry.size) got = zip_fread(stream.get(), &beyond, 1);
@@ -107,7 +110,7 @@ std::vector<std::byte> make_zip(
             archive, "describing an entry");
   }
   require(zip_close(archive) == 0, archive, "closing");
-  owner.release();
+  static_cast<void>(owner.release());  // zip_close() freed it
 
   zip_stat_t status;
   if (zip_source_stat(target.get(), &status) != 0 || zip_source_open(target.get()) != 0)

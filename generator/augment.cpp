@@ -29,8 +29,9 @@ at::Tensor bilinear(const at::Tensor& begin, const at::Tensor& length, std::int6
 // The filter along one side, as a circulant matrix: a product in frequencies is a circular
 // convolution, and the inverse transform of a real, even gain is a sum of cosines.
 at::Tensor low_pass_matrix(std::int64_t size, double cutoff) {
+  const std::int64_t middle = size / 2;
   const auto place = at::arange(size, at::kDouble);
-  const auto frequency = place.sub(static_cast<double>(size / 2));
+  const auto frequency = place.sub(static_cast<double>(middle));
   const auto gain = frequency.square().div(-2 * cutoff * cutoff).exp();
   const auto phase = place.unsqueeze(1).mul(frequency).mul(2 * std::numbers::pi / size);
   const auto kernel = phase.cos().matmul(gain).div(static_cast<double>(size));

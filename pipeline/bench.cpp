@@ -19,9 +19,9 @@ constexpr std::int64_t kCifarWidth = 16, kCifarUnits = 3, kCifarImage = 32;  // 
 
 bool varies_network(Growth sweep) { return sweep == Growth::width || sweep == Growth::depth; }
 
-std::vector<std::int64_t> values_of(const BenchOptions& options) {
-  if (options.values.empty()) {
-    switch (*options.sweep) {
+std::vector<std::int64_t> values_of(Growth sweep, const std::vector<std::int64_t>& wanted) {
+  if (wanted.empty()) {
+    switch (sweep) {
       case Growth::batch:
         return {16, 32, 64, 128, 256};
       case Growth::image:
@@ -32,17 +32,17 @@ std::vector<std::int64_t> values_of(const BenchOptions& options) {
         return {8, 14, 20, 32, 44, 56};
     }
   }
-  const auto least = *options.sweep == Growth::batch ? 2 : *options.sweep == Growth::width ? 1 : 4;
-  for (const auto value : options.values) {
+  const auto least = sweep == Growth::batch ? 2 : sweep == Growth::width ? 1 : 4;
+  for (const auto value : wanted) {
     const bool whole_blocks = value >= 8 && value % 6 == 2;
-    if (value < least || (*options.sweep == Growth::depth && !whole_blocks))
-      throw Error(ErrorCode::usage, "a sweep over " + std::string(enum_name(*options.sweep)) +
-                                        " cannot take the value " + std::to_string(value) +
-                                        (*options.sweep == Growth::depth
-                                             ? "; depths are 6 n + 2: 8, 14, 20, ..."
-                                             : "; the least is " + std::to_string(least)));
+    if (value < least || (sweep == Growth::depth && !whole_blocks))
+      throw Error(ErrorCode::usage,
+                  "a sweep over " + std::string(enum_name(sweep)) + " cannot take the value " +
+                      std::to_string(value) +
+                      (sweep == Growth::depth ? "; depths are 6 n + 2: 8, 14, 20, ..."
+                                              : "; the least is " + std::to_string(least)));
   }
-  return options.values;
+  return wanted;
 }
 
 void check(const BenchOptions& options) {
@@ -53,7 +53,7 @@ void check(const BenchOptions& options) {
       throw Error(ErrorCode::usage, "values are those of a sweep, and no sweep was asked for");
     return;
   }
-  values_of(options);
+  values_of(*options.sweep, options.values);
   if (varies_network(*options.sweep) &&
       (!options.model.empty() || !options.recipe.model.arch.empty()))
     throw Error(ErrorCode::usage, "a sweep over " + std::string(enum_name(*options.sweep)) +
@@ -80,10 +80,10 @@ class Bench {
     report.machine = benchmarks::measure_machine(device_, options_.rounds, observer_);
     if (options_.sweep) {
       report.sweep = options_.sweep;
-      for (const auto value : values_of(options_)) {
+      for (const auto value : values_of(*options_.sweep, options_.values)) {
         say("timing a training step at " + std::string(enum_name(*options_.sweep)) + " " +
             std::to_string(value));
-        report.growth.push_back({value, grown_step(value, report.machine)});
+        report.growth.push_back({value, grown_step(*options_.sweep, value, report.machine)});
       }
       return report;
     }
@@ -127,13 +127,13 @@ class Bench {
                                           machine, options_.rounds, observer_);
   }
 
-  StepReport grown_step(std::int64_t value, const MachinePeaks& machine) {
+  StepReport grown_step(Growth sweep, std::int64_t value, const MachinePeaks& machine) {
     const auto batch = recipe_.finetune.batch_size;
     const auto image = recipe_.model.image_size > 0 ? recipe_.model.image_size : kCifarImage;
     const auto network = [&](std::int64_t width, std::int64_t units) {
       return on_device(benchmarks::residual_network(width, units, image, seed()));
     };
-    switch (*options_.sweep) {
+    switch (sweep) {
       case Growth::batch:
         return step_of(teacher_, value, machine);
       case Growth::image: {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/compare.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>

@@ -158,8 +158,8 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
   const auto found = quant::allocate_bits(groups, target.budget - fixed);
   if (!found) throw Error(ErrorCode::internal, "no choice of bits meets a budget that was reached");
 
-  const MixedResult result{target.size() ? "size" : "bops", target.budget, fixed + found->cost,
-                           found->sensitivity};
+  MixedResult result{target.size() ? "size" : "bops", target.budget, fixed + found->cost,
+                     found->sensitivity};
   observer.on_message(LogLevel::info, "bits chosen: " + target.words(result.used) + " of " +
                                           target.words(result.budget));
   for (std::size_t i = 0; i < open.size(); ++i) {

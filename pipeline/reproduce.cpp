@@ -114,7 +114,7 @@ class Table {
                     "--output_path",
                     cell.folder};
     for (const std::string& setting : settings) {
-      cell.command.push_back("--set");
+      cell.command.emplace_back("--set");
       cell.command.push_back(setting);
     }
     settings.push_back("process.seed=" + std::to_string(seed));
@@ -172,7 +172,7 @@ class Table {
       const ReproduceCell& cell = report_.cells[number];
       jobs.push_back({cell.command, log_of(cell)});
       const fs::path state = fs::path(cell.folder) / "checkpoint" / "state.safetensors";
-      if (is_of_this_table(cell) && fs::exists(state)) jobs.back().words.push_back("--resume");
+      if (is_of_this_table(cell) && fs::exists(state)) jobs.back().words.emplace_back("--resume");
     }
     const auto before = [&](std::size_t job) {
       const ReproduceCell& cell = report_.cells[missing[job]];

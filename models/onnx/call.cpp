@@ -139,7 +139,7 @@ std::string Call::parameter(const std::string& layer, const std::string& role, s
                             const at::Tensor& value) {
   auto& store = model().parameters;
   const auto& in_file = input_name(input);
-  const auto name = store.contains(in_file) ? layer + "." + role : in_file;
+  auto name = store.contains(in_file) ? layer + "." + role : in_file;
   // A copy of its own: what two layers share in the file is trained apart.
   store.set(name, value.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
   return name;

@@ -23,7 +23,7 @@ at::Tensor is_batch(const at::Tensor& x) { return x.eq(kBatch); }
 template <class Function>
 at::Tensor combine(const Call& call, Function function) {
   const auto &a = call.constant(0), &b = call.constant(1);
-  const auto result = function(a, b);
+  auto result = function(a, b);
   const auto from_batch = is_batch(a).logical_or(is_batch(b));
   if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
     call.fail("calculates with the batch size, which is open");

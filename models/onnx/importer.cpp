@@ -2,6 +2,7 @@
 #include "models/onnx/importer.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/error.h"
 #include "models/onnx/canonicalize.h"
@@ -103,12 +104,12 @@ std::vector<const proto::Node*> Importer::live_nodes() const {
   }
   std::set<std::string> needed{outputs[0].name};
   std::vector<const proto::Node*> live;
-  for (auto node = file_.graph.nodes.rbegin(); node != file_.graph.nodes.rend(); ++node) {
+  for (const proto::Node& node : std::views::reverse(file_.graph.nodes)) {
     const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
-    if (std::none_of(node->outputs.begin(), node->outputs.end(), used)) continue;
-    needed.insert(node->inputs.begin(), node->inputs.end());
+    if (std::none_of(node.outputs.begin(), node.outputs.end(), used)) continue;
+    needed.insert(node.inputs.begin(), node.inputs.end());
     needed.erase("");
-    live.push_back(&*node);
+    live.push_back(&node);
   }
   std::reverse(live.begin(), live.end());
   return live;

@@ -9,7 +9,7 @@ namespace zsq::pipeline {
 Json read_report(const std::filesystem::path& folder) {
   const auto bytes = formats::read_file(folder / "report.json");
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const Json report = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  Json report = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
   const auto holds = [&](const char* key, bool (Json::*is_type)() const noexcept) {
     return report.is_object() && report.contains(key) && (report[key].*is_type)();
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/report/layer_errors.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>

@@ -101,8 +101,8 @@ std::string svg(double height, const std::string& content) {
 }
 
 std::string sizes(const QuantizeReport& r) {
-  const double full = static_cast<double>(std::max<std::int64_t>(r.fp32_bytes, 1));
-  const double small = static_cast<double>(r.quantized_bytes);
+  const auto full = static_cast<double>(std::max<std::int64_t>(r.fp32_bytes, 1));
+  const auto small = static_cast<double>(r.quantized_bytes);
   return svg(44, bar(2, 400, "a", "FP32", format("%.1f kB", full / 1e3)) +
                      bar(22, 400 * small / full, "b", r.scheme,
                          format("%.1f kB (%.1f times smaller)", small / 1e3,
