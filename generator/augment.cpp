@@ -9,6 +9,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "generator/upload.h"
+
 namespace zsq::generator {
 namespace {
 
@@ -39,6 +41,11 @@ at::Tensor low_pass_matrix(std::int64_t size, double cutoff) {
   return kernel.index_select(0, distance.flatten()).view({size, size});
 }
 
+// Of the type and on the device of the images.
+at::Tensor like(const at::Tensor& images, const at::Tensor& weights) {
+  return upload(weights.to(images.scalar_type()), images.device());
+}
+
 }  // namespace
 
 Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
@@ -60,13 +67,12 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
 at::Tensor augment(const at::Tensor& images, const Crops& crops) {
   const auto rows = bilinear(crops.top, crops.height, images.size(2), {});
   const auto columns = bilinear(crops.left, crops.width, images.size(3), crops.flip);
-  return resample(images, rows.to(images.options().requires_grad(false)),
-                  columns.to(images.options().requires_grad(false)));
+  return resample(images, like(images, rows), like(images, columns));
 }
 
 at::Tensor low_pass(const at::Tensor& images, double cutoff) {
-  return resample(images, low_pass_matrix(images.size(2), cutoff).to(images.options()),
-                  low_pass_matrix(images.size(3), cutoff).to(images.options()));
+  return resample(images, like(images, low_pass_matrix(images.size(2), cutoff)),
+                  like(images, low_pass_matrix(images.size(3), cutoff)));
 }
 
 }  // namespace zsq::generator

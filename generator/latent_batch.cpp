@@ -12,6 +12,7 @@
 
 #include "core/seed.h"
 #include "generator/generator.h"
+#include "generator/upload.h"
 
 namespace zsq::generator {
 namespace {
@@ -24,12 +25,6 @@ at::Tensor mixing_weights(std::int64_t n, std::int64_t labels, const GeneratorOp
         .to(at::kFloat);
   }
   return at::softmax(at::randn({n, labels}, stream, at::kFloat), 1);
-}
-
-// From page-locked memory the copy is queued; from other memory the host would wait for all that is
-// queued before it.
-at::Tensor to_device(const at::Tensor& drawn, c10::Device device) {
-  return device.is_cpu() ? drawn : drawn.pin_memory().to(device, /*non_blocking=*/true);
 }
 
 }  // namespace
@@ -61,7 +56,7 @@ LatentBatch Generator::draw(std::int64_t n, std::uint64_t step) const {
   const auto noise = at::randn({n, labels_per_image_, feature_width_}, noise_stream,
                                at::TensorOptions(device).dtype(at::kFloat));
   const auto targets = at::zeros({n, classes_}).scatter_add_(1, labels, weights);
-  return {to_device(labels, device), to_device(weights, device), noise, to_device(targets, device)};
+  return {upload(labels, device), upload(weights, device), noise, upload(targets, device)};
 }
 
 }  // namespace zsq::generator

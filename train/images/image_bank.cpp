@@ -13,6 +13,7 @@
 #include "core/seed.h"
 #include "formats/safetensors.h"
 #include "generator/augment.h"
+#include "generator/upload.h"
 #include "models/execute.h"
 #include "models/load.h"
 
@@ -50,8 +51,8 @@ at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step) const 
   const auto chosen = at::randint(bank_.images.size(0), {n}, stream("bank.choice"), at::kLong);
   const auto crops =
       generator::draw_crops(n, images.size(2), images.size(3), options_, stream("bank.crop"));
-  const auto drawn =
-      generator::augment(bank_.images.index_select(0, chosen).to(images.device()), crops);
+  const auto drawn = generator::augment(
+      generator::upload(bank_.images.index_select(0, chosen), images.device()), crops);
   return at::cat({images.narrow(0, 0, kept(images.size(0))), drawn})
       .contiguous(images.suggest_memory_format());
 }

@@ -112,6 +112,14 @@ class CUDAHooks final : public CUDAHooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  Allocator* getPinnedMemoryAllocator() const override {
+    return zsq::test::page_locked_allocator();
+  }
+  bool isPinnedPtr(const void* memory) const override { return zsq::test::is_page_locked(memory); }
+  // The host's: the same seed gives the same numbers.
+  Generator getNewGenerator(c10::DeviceIndex) const override {
+    return detail::createCPUGenerator();
+  }
   const Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     static const Generator generator = detail::createCPUGenerator();
     return generator;

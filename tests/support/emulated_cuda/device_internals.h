@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the emulated device share.
 #pragma once
+#include <c10/core/Allocator.h>
+
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -10,6 +12,9 @@ namespace zsq::test {
 
 // The host waits for the device, for this reason.
 void count_wait(const std::string& cause);
+
+c10::Allocator* page_locked_allocator();
+bool is_page_locked(const void* memory);  // the first byte of a block
 
 // Every block of device memory and what it holds.
 using MemoryImage = std::vector<std::pair<void*, std::string>>;

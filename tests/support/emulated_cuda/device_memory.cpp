@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 
 #include "tests/support/emulated_cuda/device.h"
 #include "tests/support/emulated_cuda/device_internals.h"
@@ -58,6 +59,29 @@ class Allocator final : public c10::Allocator {
   }
 };
 
+// Page-locked memory of the host.
+std::set<const void*> page_locked;
+class PageLockedAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const std::lock_guard lock(access_to_blocks);
+    void* memory = ::operator new(bytes, kAlignment);
+    page_locked.insert(memory);
+    return {memory, memory, &release, c10::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  static void release(void* memory) {
+    const std::lock_guard lock(access_to_blocks);
+    page_locked.erase(memory);
+    ::operator delete(memory, kAlignment);
+  }
+};
+
 const bool registered = [] {
   static Allocator allocator;
   c10::SetAllocator(c10::kCUDA, &allocator);
@@ -65,6 +89,15 @@ const bool registered = [] {
 }();
 
 }  // namespace
+
+c10::Allocator* page_locked_allocator() {
+  static PageLockedAllocator allocator;
+  return &allocator;
+}
+bool is_page_locked(const void* memory) {
+  const std::lock_guard lock(access_to_blocks);
+  return page_locked.contains(memory);
+}
 
 std::int64_t device_allocations() {
   const std::lock_guard lock(access_to_blocks);

@@ -158,7 +158,8 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size,
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
   if (!self.is_cuda()) count_wait("copy to the CPU");
-  if (!source.is_cuda() && !non_blocking) count_wait("copy from the CPU");
+  const bool queued = non_blocking && is_page_locked(source.storage().data());
+  if (!source.is_cuda() && !queued) count_wait("copy from the CPU");
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const auto host = [](const at::Tensor& t) { return t.is_cuda() ? host_of(t) : t; };
   const auto run = [to = host(self), from = host(source)] { to.copy_(from); };
