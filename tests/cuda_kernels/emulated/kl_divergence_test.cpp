@@ -63,7 +63,18 @@ TEST(EmulatedCuda, KlDivergence) {
       in_every_order([&] { expect(wanted); });
     }
   if (kManyThreads)
-    expect({kMaxBlocks + 4, 1, 20, 0.1f});  // rows that blocks take in a second round
+    expect({kMaxBlocks + 4, 2, 20, 0.1f});  // rows that blocks take in a second round
+}
+
+// 0 log 0 = 0: with student logits 1 and 2 the first class is left, of which KL = log(1 + e).
+TEST(EmulatedCuda, KlDivergenceWithAnImpossibleClass) {
+  const Memory<float> teacher(2), student(2), difference(2);
+  teacher[0] = 0, teacher[1] = -INFINITY;
+  student[0] = 1, student[1] = 2;
+  const Memory<double> sum(1);
+  kl_rows_cuda(student, teacher, 1, 2, 1, sum, difference, nullptr);
+  EXPECT_NEAR(sum[0], std::log(1 + std::exp(1.0)), 1e-12);
+  EXPECT_NEAR(difference[1], 1 / (1 + std::exp(-1.0)), 1e-6);
 }
 
 TEST(KlDivergenceOnCpu, MatchesTheDefinitionNearAndFarApart) {

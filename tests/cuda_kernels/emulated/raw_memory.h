@@ -17,13 +17,14 @@
 
 namespace zsq::test {
 
-// n elements at an address that is a multiple of 16 plus `shift` elements; no byte more.
+// n elements at an address that is a multiple of 16 plus `shift` elements; no byte more. Floats are
+// NaN until they are written.
 template <class T>
 class Memory {
  public:
   explicit Memory(std::int64_t n = 0, std::int64_t shift = 0) : n_(n), shift_(shift) {
     bytes_.reset(static_cast<T*>(::operator new((n + shift) * sizeof(T), kAlignment)));
-    std::memset(static_cast<void*>(bytes_.get()), 0xA5, (n + shift) * sizeof(T));
+    std::memset(static_cast<void*>(bytes_.get()), 0xFF, (n + shift) * sizeof(T));
   }
   Memory(const Memory& o) : Memory(o.n_, o.shift_) {
     std::memcpy(static_cast<void*>(data()), o.data(), bytes());

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Plants faults in the CUDA kernels, one at a time, and tells which tests on the host see each.
+
+mutate_kernels.py [--presets release,asan,tsan] [--all] [NAME...]: takes the presets, whose
+emulated_kernels_test is built (scripts/build.sh PRESET emulated_kernels_test), in turn until one catches the
+fault, with --all every one: compiles the file that the fault reaches, links it with the rest and runs the
+tests of that operator. A fault is caught when one of them fails, reports or hangs. Exits 1 if a fault is
+caught by none. Names choose faults by a part of their name.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SECONDS = 120  # of one run; a kernel that hangs is caught, too
+
+COMMON, SUMS, TABLE = "cuda_common.cuh", "channel_sums.cuh", "layer_table.cuh"
+FAKE_QUANT, INUNDATION, RANGE, KL, BN_ACT, SCALE = (
+    f"{stem}_cuda.cu" for stem in ("fake_quant", "inundation", "weight_range", "kl_divergence", "bn_act", "scale_gradient"))
+MOMENTS, LAUNCH_TEST = "channel_moments_cuda.cu", "emulated/kl_divergence_test.cpp"
+
+# (what is broken, file, old text, new text, the file that is compiled again, tests)
+FAULTS = [
+    ("map: tail one too far", COMMON, "for (std::int64_t i = done + first_index(); i < n;",
+     "for (std::int64_t i = done + first_index(); i <= n;", FAKE_QUANT, "*.FakeQuant"),
+    ("map: wide loads whatever the alignment", COMMON,
+     "const bool wide = aligned4(a) && aligned4(b) && aligned4(out);", "const bool wide = true;", FAKE_QUANT, "*.FakeQuant"),
+    ("map: no stride over the grid", COMMON, "return static_cast<std::int64_t>(gridDim.x) * blockDim.x;",
+     "return std::int64_t{1} << 40;", FAKE_QUANT, "*.FakeQuant"),
+    ("map: index in 16 bits", COMMON, "return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;",
+     "return static_cast<std::uint16_t>(blockIdx.x * blockDim.x + threadIdx.x);", FAKE_QUANT, "*.FakeQuant"),
+    ("map: channel without modulo", COMMON, "static_cast<std::uint32_t>(inner) %\n             static_cast<std::uint32_t>(channels);",
+     "static_cast<std::uint32_t>(inner);", MOMENTS, "*.ChannelMoments"),
+    ("map: second operand is the first", COMMON, "reinterpret_cast<const Four<T>*>(b)[q]",
+     "reinterpret_cast<const Four<T>*>(a)[q]", FAKE_QUANT, "*.FakeQuant"),
+    ("reduce: no barrier in the tree", COMMON, "    __syncthreads();\n    if (threadIdx.x < half)",
+     "    if (threadIdx.x < half)", MOMENTS, "*.ChannelMoments"),
+    ("reduce: no barrier before the result", COMMON, "  __syncthreads();\n  const double result",
+     "  const double result", KL, "EmulatedCuda.KlDivergence*"),
+    ("reduce: no barrier behind the result", COMMON, "  const double result = shared[0];\n  __syncthreads();",
+     "  const double result = shared[0];", KL, "EmulatedCuda.KlDivergence*"),
+    ("reduce: barrier in a branch", COMMON, "    __syncthreads();\n    if (threadIdx.x < half)",
+     "    if (threadIdx.x < 2 * half) __syncthreads();\n    if (threadIdx.x < half)", MOMENTS, "*.ChannelMoments"),
+    ("reduce: half of the tree", COMMON, "half > 0; half /= 2", "half > 1; half /= 2", KL, "EmulatedCuda.KlDivergence*"),
+    ("launch: a grid that no device takes", COMMON, "n > 0 && n <= most", "n <= most", LAUNCH_TEST,
+     "Launch.*"),
+    ("launch: the device's error is dropped", COMMON, "error != cudaSuccess", "false && error != cudaSuccess",
+     LAUNCH_TEST, "Launch.*"),
+    ("pixel sums: no barrier", SUMS, "shared[k][row][lane] = sums[k];\n  __syncthreads();",
+     "shared[k][row][lane] = sums[k];", MOMENTS, "*.ChannelMoments"),
+    ("pixel sums: return before the barrier", SUMS, "  double sums[kSums] = {};\n  if (c < layout.channels)\n",
+     "  double sums[kSums] = {};\n  if (c >= layout.channels) return;\n  if (c < layout.channels)\n", MOMENTS, "*.ChannelMoments"),
+    ("pixel sums: channels beyond the last", SUMS, "if (row >= kSums || c >= layout.channels) return;",
+     "if (row >= kSums) return;", MOMENTS, "*.ChannelMoments"),
+    ("pixel sums: shared memory too small", SUMS, "__shared__ double shared[kSums][kTileRows][kTileChannels];",
+     "__shared__ double shared[kSums][kTileRows - 1][kTileChannels];", MOMENTS, "*.ChannelMoments"),
+    ("sums: parts without an end", SUMS, "begin + per_part < count ? begin + per_part : count",
+     "begin + per_part", MOMENTS, "*.ChannelMoments"),
+    ("sums: the last part is left out", SUMS, "for (int p = 0; p < parts; ++p)", "for (int p = 1; p < parts; ++p)",
+     SCALE, "*.ScaleGradient"),
+    ("batch norm: residual is left out", BN_ACT, "return t.residual ? u + load(t.residual[i]) : u;", "return u;",
+     BN_ACT, "*.BatchNorm*"),
+    ("batch norm: second sum about zero", BN_ACT, "sums[1] += du * (load(t.x[i]) - c.mean[channel]);",
+     "sums[1] += du * load(t.x[i]);", BN_ACT, "*.BatchNorm*"),
+    ("changed codes: no barrier after the start", FAKE_QUANT, "if (threadIdx.x == 0) block_changed = 0;\n  __syncthreads();",
+     "if (threadIdx.x == 0) block_changed = 0;", FAKE_QUANT, "*.ChangedCodes"),
+    ("changed codes: plain addition", FAKE_QUANT, "atomicAdd(&block_changed, changed);", "block_changed += changed;",
+     FAKE_QUANT, "*.ChangedCodes"),
+    ("quantize: NaN is not told", FAKE_QUANT, "if (code != code) *found_nan = 1;", "", FAKE_QUANT, "*.Quantize"),
+    ("table: the second keeps the count", TABLE, "    count = 0;\n", "", FAKE_QUANT, "*.FakeQuantLayers"),
+    ("table: wrong chunk", TABLE, "while (table.first_chunk[layer + 1] <= blockIdx.x) ++layer;",
+     "while (table.first_chunk[layer + 1] < blockIdx.x) ++layer;", FAKE_QUANT, "*.FakeQuantLayers"),
+    ("inundation: histogram not cleared", INUNDATION, "for (int b = threadIdx.x; b < kBins; b += kThreads) histogram[b] = 0;",
+     "", INUNDATION, "*.Inundation"),
+    ("inundation: no barrier before adding", INUNDATION,
+     "__device__ void add_to(std::uint32_t* total, const std::uint32_t* histogram) {\n  __syncthreads();",
+     "__device__ void add_to(std::uint32_t* total, const std::uint32_t* histogram) {", INUNDATION, "*.Inundation"),
+    ("inundation: plain histogram", INUNDATION, "atomicAdd(&histogram[(bits >> digit.shift) & digit.mask], 1u);",
+     "++histogram[(bits >> digit.shift) & digit.mask];", INUNDATION, "*.Inundation"),
+    ("inundation: wrong digit", INUNDATION, "kSecond = {1, 9, 20, 2047}", "kSecond = {1, 8, 20, 2047}", INUNDATION,
+     "*.Inundation"),
+    ("inundation: no barrier in the selection", INUNDATION, "group_sums[threadIdx.x] = sum;\n  __syncthreads();",
+     "group_sums[threadIdx.x] = sum;", INUNDATION, "*.Inundation"),
+    ("inundation: skipped layers move", INUNDATION, "if (outcome.skipped[view.index]) return;", "", INUNDATION, "*.Inundation"),
+    ("range: lanes leave before the exchange", RANGE, "  for (int half = 16; half > 0; half /= 2) {\n    own_lo",
+     "  if (threadIdx.x % 32 >= end - begin) return;\n  for (int half = 16; half > 0; half /= 2) {\n    own_lo", RANGE,
+     "*.RowGridsOfLayers"),
+    ("range: exchange with too few lanes", RANGE, "for (int half = 16; half > 0;", "for (int half = 8; half > 0;", RANGE,
+     "*.RowGridsOfLayers"),
+    ("range: no barrier after the start", RANGE, "      block_hi = 0;\n    }\n    __syncthreads();",
+     "      block_hi = 0;\n    }", RANGE, "*.RowRanges"),
+    ("range: no barrier before the shares are added", RANGE, "    atomicMax(&block_hi, own_hi);\n    __syncthreads();",
+     "    atomicMax(&block_hi, own_hi);", RANGE, "*.RowRanges"),
+    ("range: shares overlap", RANGE, "i = blockIdx.y * kThreads + threadIdx.x", "i = blockIdx.y + threadIdx.x", RANGE,
+     "*.RowRanges"),
+    ("kl: rows beyond the grid", KL, "n < rows; n += gridDim.x", "n < blockIdx.x + 1; n += gridDim.x", KL,
+     "EmulatedCuda.KlDivergence*"),
+    ("kl: 0 log 0", KL, "if (p != 0) sum +=", "sum +=", KL, "EmulatedCuda.KlDivergence*"),
+]
+
+SAID = re.compile(r"emulated CUDA: .*?: (thread \d+ [^,]*)|AddressSanitizer: (\S+)|runtime error: (.{0,40})|"
+                  r"(ThreadSanitizer: data race)|(\w+\.cpp:\d+: Failure)")
+
+
+def compile_command(build, name):
+    """How a build compiles a file for emulated_kernels_test: folder, command without its output, file, output."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        if entry["file"].endswith("/cuda_kernels/" + name) and "emulated_kernels_test.dir" in entry["command"]:
+            words = shlex.split(entry["command"])
+            at = words.index("-o")
+            return entry["directory"], words[:at] + words[at + 2:], entry["file"], words[at + 1]
+    raise SystemExit(f"{build} has no emulated_kernels_test: scripts/build.sh {build.name} emulated_kernels_test")
+
+
+def link_command(build):
+    """The command that links emulated_kernels_test."""
+    commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "emulated_kernels_test"], check=True,
+                              capture_output=True, text=True).stdout
+    line = commands.splitlines()[-1]
+    return shlex.split(line.removeprefix(": && ").removesuffix(" && :"))
+
+
+def run(fault, build):
+    """How the tests of a build see a fault, or None."""
+    _, file, old, new, source, tests = fault
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        kernels = folder / "cuda_kernels"
+        kernels.mkdir()
+        text = (ROOT / "cuda_kernels" / file).read_text()
+        if old not in text:
+            raise SystemExit(f"{fault[0]}: {file} no longer holds\n{old}")
+        (kernels / file).write_text(text.replace(old, new, 1))
+        directory, command, path, was = compile_command(build, source)
+        if file == source:
+            command = [str(kernels / file) if word == path else word for word in command]
+        compiler = next(i for i, word in enumerate(command) if word.endswith(("c++", "g++")))
+        command = [command[compiler], f"-I{folder}", "-Wno-error", *command[compiler + 1:]]
+        changed = str(folder / "changed.o")
+        subprocess.run([*command, "-o", changed], cwd=directory, check=True, capture_output=True)
+        # First: of an inline function that several objects hold, the linker takes this one's.
+        link = [word for word in link_command(build) if word != was]
+        link[link.index("-o") + 1] = str(folder / "test")
+        subprocess.run([link[0], changed, *link[1:]], cwd=build, check=True, capture_output=True)
+        try:
+            done = subprocess.run([folder / "test", f"--gtest_filter={tests}"], capture_output=True, text=True,
+                                  timeout=SECONDS, env={"TSAN_OPTIONS": "halt_on_error=1"})
+        except subprocess.TimeoutExpired:
+            return "hangs"
+    if done.returncode == 0:
+        return None
+    said = SAID.search(done.stdout + done.stderr)
+    return next(filter(None, said.groups())) if said else f"ends with {done.returncode}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presets", default="release,asan,tsan")
+    parser.add_argument("--all", action="store_true", help="run every preset, not only until one catches the fault")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    faults = [fault for fault in FAULTS if not args.names or any(name in fault[0] for name in args.names)]
+    print("| fault | caught by |\n| --- | --- |")
+    missed = []
+    for fault in faults:
+        seen = []
+        for preset in args.presets.split(","):
+            if how := run(fault, ROOT / "build" / preset):
+                seen.append(f"{preset}: {how}")
+                if not args.all:
+                    break
+        print(f"| {fault[0]} | {'; '.join(seen) or '**nothing**'} |", flush=True)
+        if not seen:
+            missed.append(fault[0])
+    print(f"{len(faults) - len(missed)} of {len(faults)} caught" + "".join(f"; missed: {name}" for name in missed))
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
