@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/error.h"
+#include "core/registry.h"
 #include "cuda_kernels/kl_divergence.h"
 #include "losses/features.h"
 #include "losses/losses.h"
@@ -42,14 +42,7 @@ constexpr std::array kTerms{
 
 std::span<const Term> terms() { return kTerms; }
 
-const Term& term(LossTerm name) {
-  const auto found =
-      std::find_if(kTerms.begin(), kTerms.end(), [&](const Term& row) { return row.name == name; });
-  if (found == kTerms.end())
-    throw Error(ErrorCode::internal,
-                "losses/registry.cpp has no row for " + std::string(enum_name(name)));
-  return *found;
-}
+const Term& term(LossTerm name) { return row_of(kTerms, name, "losses/registry.cpp"); }
 
 bool any_needs(const std::vector<LossWeight>& chosen, bool Term::*what) {
   return std::any_of(chosen.begin(), chosen.end(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/calibration/registry.h"
 
-#include <algorithm>
 #include <array>
 #include <string>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "quant/calibration/entropy.h"
 #include "quant/calibration/ranges.h"
 #include "quant/calibration/weight_grid.h"
@@ -27,15 +27,7 @@ constexpr std::array kActivationRules{
     ActivationRangeRule{ActivationRange::entropy, entropy_observer},
 };
 
-template <class Rules, class Name>
-const auto& row_of(const Rules& rules, Name name) {
-  const auto found =
-      std::find_if(rules.begin(), rules.end(), [&](const auto& row) { return row.name == name; });
-  if (found == rules.end())
-    throw Error(ErrorCode::internal,
-                "quant/calibration/registry.cpp has no row for " + std::string(enum_name(name)));
-  return *found;
-}
+constexpr auto kFile = "quant/calibration/registry.cpp";
 
 }  // namespace
 
@@ -45,7 +37,7 @@ std::span<const ActivationRangeRule> activation_range_rules() { return kActivati
 
 std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
                                               const QuantizerSpec& spec) {
-  const auto make = row_of(kActivationRules, options.range).observer;
+  const auto make = row_of(kActivationRules, options.range, kFile).observer;
   if (!make)
     throw Error(ErrorCode::internal, "the range rule " + std::string(enum_name(options.range)) +
                                          " needs no images and has no observer");
@@ -56,7 +48,7 @@ cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& sp
                                bool per_channel, WeightRange rule) {
   require_uniform(spec.format, "the range rule " + std::string(enum_name(rule)));
   const auto rows = weight.detach().reshape({per_channel ? weight.size(0) : 1, -1}).contiguous();
-  auto grid = row_of(kWeightRules, rule).grids(rows, spec);
+  auto grid = row_of(kWeightRules, rule, kFile).grids(rows, spec);
   return per_channel ? grid : cuda_kernels::Grid{grid.scale.squeeze(0), grid.zero_point.squeeze(0)};
 }
 

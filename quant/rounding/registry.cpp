@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/rounding/registry.h"
 
-#include <algorithm>
 #include <array>
 
-#include "core/error.h"
+#include "core/registry.h"
 #include "quant/level_table.h"
 #include "quant/rounding/adaround.h"
 #include "quant/rounding/gptq.h"
@@ -39,12 +38,7 @@ constexpr std::array kMethods{
 std::span<const RoundingMethod> rounding_methods() { return kMethods; }
 
 const RoundingMethod& rounding_method(WeightRounding name) {
-  const auto found = std::find_if(kMethods.begin(), kMethods.end(),
-                                  [&](const RoundingMethod& row) { return row.name == name; });
-  if (found == kMethods.end())
-    throw Error(ErrorCode::internal,
-                "quant/rounding/registry.cpp has no row for " + std::string(enum_name(name)));
-  return *found;
+  return row_of(kMethods, name, "quant/rounding/registry.cpp");
 }
 
 }  // namespace zsq::quant
