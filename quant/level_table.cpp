@@ -219,10 +219,12 @@ LevelGrids choose_levels(const at::Tensor& weight, std::int64_t bits,
     if (mirrored(levels) != levels) candidates.push_back(mirrored(levels));
   }
   integer = integer || candidates.empty();
-  const auto uniform = mse_grid(rows, weight_spec(bits, false, Mode::deploy));
+  const auto uniform =
+      integer ? mse_grid(rows, weight_spec(bits, false, Mode::deploy)) : cuda_kernels::Grid{};
   LevelGrids result{at::empty({channels}), at::empty({channels, count})};
-  const float *w = rows.const_data_ptr<float>(), *s = uniform.scale.const_data_ptr<float>(),
-              *z = uniform.zero_point.const_data_ptr<float>();
+  const float *w = rows.const_data_ptr<float>(),
+              *s = integer ? uniform.scale.const_data_ptr<float>() : nullptr,
+              *z = integer ? uniform.zero_point.const_data_ptr<float>() : nullptr;
   float *scale = result.scale.mutable_data_ptr<float>(),
         *levels = result.levels.mutable_data_ptr<float>();
   at::parallel_for(0, channels, 1, [&](std::int64_t begin, std::int64_t end) {

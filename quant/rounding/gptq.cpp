@@ -69,13 +69,15 @@ LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& 
     return to_cpu(t).expand({weight.size(0)}).contiguous().view({groups, -1});
   };
   const auto scale = rows(grid.scale), zero_point = rows(grid.zero_point);
+  const auto tables =
+      levels.defined() ? to_cpu(levels).view({groups, -1, levels.size(1)}) : at::Tensor();
   const bool shared = grid.scale.dim() == 0;
   std::vector<at::Tensor> latents, scales;
   LayerRounding result;
   for (std::int64_t g = 0; g < groups; ++g) {
-    const CodeGrids grids{
-        scale[g], zero_point[g].neg().add(spec.qmin), zero_point[g].neg().add(spec.qmax),
-        levels.defined() ? to_cpu(levels).view({groups, -1, levels.size(1)})[g] : at::Tensor()};
+    const CodeGrids grids{scale[g], zero_point[g].neg().add(spec.qmin),
+                          zero_point[g].neg().add(spec.qmax),
+                          tables.defined() ? tables[g] : at::Tensor()};
     auto rounded = round_group(w[g], h[g], m[g], grids, shared, options);
     latents.push_back(std::move(rounded.latent));
     scales.push_back(std::move(rounded.scale));
