@@ -39,10 +39,9 @@ double seconds_per_image(const Run& run) {
 }
 
 double seconds_of_images(const Run& run, std::int64_t images, double one) {
+  if (run.bank.learn.defined()) return 0;
   const ImageOptions& o = run.recipe.images;
-  if (run.bank.learn.defined() || o.source == ImageSource::dead_leaves) return 0;
-  const auto per_step = o.source == ImageSource::generator ? o.batch_size : images;
-  return kOptimisedPerStep * static_cast<double>(o.steps * per_step) * one;
+  return kOptimisedPerStep * static_cast<double>(image_maker(o.source).passes(o, images)) * one;
 }
 
 std::string in_words(double seconds) {

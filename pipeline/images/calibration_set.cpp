@@ -21,22 +21,18 @@ std::int64_t affordable_steps(const train::ImageJob& job, double seconds) {
   trial.options.steps = std::min<std::int64_t>(job.options.steps, 2);
   trial.images = std::min(job.images, job.options.batch_size);
   Observer silent;
-  const auto tried = train::make_images(trial, silent, [](const train::MadeImages&) {});
+  const auto tried = pipeline::make_images(trial, silent, [](const train::MadeImages&) {});
   const double all = tried.seconds / static_cast<double>(trial.options.steps) *
                      static_cast<double>(job.images) / static_cast<double>(trial.images);
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / all), 1, job.options.steps);
 }
 
 at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
-  const std::string images = std::to_string(job.images) + " images";
-  std::string how = " (dead leaves)";
-  if (job.options.source == ImageSource::optimised) {
-    if (seconds > 0) job.options.steps = affordable_steps(job, seconds);
-    how = ", optimised in " + std::to_string(job.options.steps) + " steps";
-  } else if (job.options.source == ImageSource::generator) {
-    how = " by a generator after " + std::to_string(job.options.steps) + " iterations";
-  }
-  observer.on_message(LogLevel::info, "generating " + images + how);
+  const ImageMaker& maker = image_maker(job.options.source);
+  if (seconds > 0 && maker.steps == ImageMaker::Steps::of_each_batch)
+    job.options.steps = affordable_steps(job, seconds);
+  observer.on_message(LogLevel::info, "generating " + std::to_string(job.images) + " images" +
+                                          maker.in_words(job.options));
   return made_images(job, observer);
 }
 

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/stopwatch.h"
 #include "generator/dead_leaves.h"
 #include "pipeline/preprocessing.h"
@@ -49,14 +50,31 @@ train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observ
   return report;
 }
 
-// The registry of image sources, in the order of ImageSource. A new one: a function, a line here, a
-// name in generator/image_options.h, a test, a line in docs/method.md.
-using MakeImages = train::ImageReport (*)(const train::ImageJob&, Observer&,
-                                          const train::ImageSink&);
-constexpr std::array<MakeImages, EnumNames<ImageSource>::names.size()> kSources{
-    train::make_images, make_dead_leaves, train::make_generator_images};
+// A new one: a function, a line here, a name in generator/image_options.h, a test, a line in
+// docs/method.md.
+constexpr std::array kSources{
+    ImageMaker{ImageSource::optimised, train::make_images, ImageMaker::Steps::of_each_batch,
+               ", optimised in ", " steps"},
+    ImageMaker{ImageSource::dead_leaves, make_dead_leaves, ImageMaker::Steps::none,
+               " (dead leaves)", ""},
+    ImageMaker{ImageSource::generator, train::make_generator_images, ImageMaker::Steps::of_all,
+               " by a generator after ", " iterations"},
+};
 
 }  // namespace
+
+std::int64_t ImageMaker::passes(const ImageOptions& options, std::int64_t images) const {
+  if (steps == Steps::none) return 0;
+  return options.steps * (steps == Steps::of_all ? options.batch_size : images);
+}
+
+std::string ImageMaker::in_words(const ImageOptions& options) const {
+  return how + (steps == Steps::none ? "" : std::to_string(options.steps)) + unit;
+}
+
+const ImageMaker& image_maker(ImageSource name) {
+  return row_of(kSources, name, "pipeline/images/image_job.cpp");
+}
 
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images) {
   train::ImageJob job{teacher, recipe.images, images,
@@ -84,7 +102,7 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
 
 train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
                                const train::ImageSink& sink) {
-  return kSources.at(static_cast<std::size_t>(job.options.source))(job, observer, sink);
+  return image_maker(job.options.source).make(job, observer, sink);
 }
 
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {

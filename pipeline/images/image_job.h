@@ -7,13 +7,30 @@
 
 namespace zsq::pipeline {
 
+// A row of the registry of image sources.
+struct ImageMaker {
+  // What generate.images.steps counts: nothing, the steps of each batch, or those of one generator
+  // for all images.
+  enum class Steps { none, of_each_batch, of_all };
+
+  ImageSource name;
+  train::ImageReport (*make)(const train::ImageJob&, Observer&, const train::ImageSink&);
+  Steps steps;
+  const char *how, *unit;  // as in "generating 64 images, optimised in 500 steps"
+
+  // Times that the teacher sees an image, forward and back, to make `images` of them.
+  std::int64_t passes(const ImageOptions& options, std::int64_t images) const;
+  std::string in_words(const ImageOptions& options) const;
+};
+
+const ImageMaker& image_maker(ImageSource name);
+
 // How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
 // what an 8-bit image can have; Error(usage) if the network takes no colour images. Dead leaves
 // without: quantize.image_lo to image_hi or, if these are not set, -2 to 2.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 
-// train::make_images(), train::make_generator_images(), or dead leaves, whose labels are what the
-// teacher sees.
+// By image_maker(job.options.source). The labels of dead leaves are what the teacher sees.
 train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
                                const train::ImageSink& sink);
 
