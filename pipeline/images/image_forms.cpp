@@ -115,8 +115,11 @@ class Png : public ImageWriter {
     for (std::int64_t i = 0; i < made.images.size(0); ++i) {
       const fs::path place = folder_ / name_of(made.labels[i].item<std::int64_t>());
       fs::create_directories(place);
+      const auto second =
+          made.second_labels.defined() ? made.second_labels[i].item<std::int64_t>() : -1;
       formats::write_atomically(
-          place / (padded(made.first + i, set_.shape[0] - 1) + ".png"),
+          place / (padded(made.first + i, set_.shape[0] - 1) +
+                   (second < 0 ? "" : "_" + name_of(second)) + ".png"),
           eval::encode_png(eval::to_pixels(made.images[i], *set_.preprocessing)));
     }
   }

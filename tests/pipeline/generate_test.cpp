@@ -182,6 +182,24 @@ TEST_F(Generate, PngIsAnImageFolder) {
   EXPECT_EQ(code_of([&] { generate(model(), options("png", ""), out("x")); }), ErrorCode::usage);
 }
 
+TEST_F(Generate, PngOfASuperposedImageNamesBothClasses) {
+  auto superposed = options("png");
+  superposed.recipe.images.source = ImageSource::generator;
+  superposed.recipe.images.steps = 0;
+  superposed.recipe.generate.superposed_share = 1;
+  generate(model(), superposed, out("superposed"));
+  std::size_t images = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(out("superposed"))) {
+    if (entry.path().extension() != ".png") continue;
+    ++images;
+    const std::string name = entry.path().stem();  // of 20 images, of 8 classes: 07_3
+    ASSERT_EQ(name.size(), 4u) << name;
+    EXPECT_EQ(name[2], '_');
+    EXPECT_NE(name.substr(3), entry.path().parent_path().filename()) << name;
+  }
+  EXPECT_EQ(images, 20u);
+}
+
 TEST_F(Generate, WithoutAPresetPixelsAreFree) {
   const auto largest = [&](const std::string& preset, const std::string& folder) {
     generate(model(), options("npy", preset), out(folder));

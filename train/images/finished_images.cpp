@@ -19,7 +19,8 @@ FinishedImages::FinishedImages(const ImageJob& job, const ImageSink& sink)
                 std::to_string(job.images) + " images were asked for; 1 is the least");
 }
 
-void FinishedImages::add(const at::Tensor& images, at::Tensor labels) {
+void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
+                         const at::Tensor& second_labels) {
   const at::NoGradGuard no_grad;
   const auto device = running_.front().mean.device();
   const auto [logits, moments] = pass_(images.to(device));
@@ -33,7 +34,8 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels) {
       n * losses::hard_sample_cross_entropy(logits, labels, /*gamma=*/0).item<double>();
   statistics_ += n * statistics_loss(statistics, moments, running_).item<double>();
   agreeing_ += predicted.eq(labels).sum().item<double>();
-  sink_({added_, images.cpu(), labels.cpu(), logits.cpu()});
+  sink_({added_, images.cpu(), labels.cpu(),
+         second_labels.defined() ? second_labels.cpu() : second_labels, logits.cpu()});
   added_ += images.size(0);
 }
 

@@ -13,8 +13,8 @@ class FinishedImages {
   FinishedImages(const ImageJob& job, const ImageSink& sink);
 
   // The next images, f32 [n, C, H, W], and their labels, int64 [n]; undefined: what the teacher
-  // predicts.
-  void add(const at::Tensor& images, at::Tensor labels = {});
+  // predicts. second_labels: as in MadeImages.
+  void add(const at::Tensor& images, at::Tensor labels = {}, const at::Tensor& second_labels = {});
 
   // Of all of them; steps and seconds are left to the caller.
   ImageReport report() const;

@@ -27,7 +27,9 @@ struct MadeImages {
   std::int64_t first = 0;  // number of the first one
   at::Tensor images;       // f32 [n, C, H, W], as the teacher takes them
   at::Tensor labels;       // int64 [n]
-  at::Tensor logits;       // f32 [n, classes], the teacher's
+  // int64 [n]: of a superposed image the second class, of others -1; undefined: none is superposed.
+  at::Tensor second_labels;
+  at::Tensor logits;  // f32 [n, classes], the teacher's
 };
 using ImageSink = std::function<void(const MadeImages&)>;
 

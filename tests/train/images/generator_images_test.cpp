@@ -22,23 +22,22 @@ ImageJob job_of(const models::Model& teacher, std::int64_t steps, std::int64_t i
 
 struct Made {
   ImageReport report;
-  at::Tensor images, labels, logits;
+  at::Tensor images, labels, second_labels, logits;
 };
 
 Made make(const ImageJob& job) {
-  std::vector<at::Tensor> images, labels, logits;
+  std::vector<at::Tensor> images, labels, second_labels, logits;
   Observer silent;
-  Made made{make_generator_images(job, silent,
-                                  [&](const MadeImages& batch) {
-                                    images.push_back(batch.images);
-                                    labels.push_back(batch.labels);
-                                    logits.push_back(batch.logits);
-                                  }),
-            {},
-            {},
-            {}};
+  Made made;
+  made.report = make_generator_images(job, silent, [&](const MadeImages& batch) {
+    images.push_back(batch.images);
+    labels.push_back(batch.labels);
+    second_labels.push_back(batch.second_labels);
+    logits.push_back(batch.logits);
+  });
   made.images = at::cat(images);
   made.labels = at::cat(labels);
+  made.second_labels = at::cat(second_labels);
   made.logits = at::cat(logits);
   return made;
 }
@@ -80,8 +79,15 @@ TEST(GeneratorImages, ShareOfSuperposedImagesIsTheGenerators) {
   const auto teacher = tiny_teacher();
   auto job = job_of(teacher, 2, 32);
   const auto mixed = make(job);
+  const auto share = mixed.second_labels.ge(0).to(at::kFloat).mean().item<double>();
+  EXPECT_NEAR(share, 0.4, 0.3);  // of 32 draws, 3.5 standard deviations
+  EXPECT_FALSE(mixed.second_labels.eq(mixed.labels).any().item<bool>());
   job.generator.superposed_share = 0;
-  EXPECT_FALSE(make(job).images.equal(mixed.images));
+  const auto single = make(job);
+  EXPECT_FALSE(single.images.equal(mixed.images));
+  EXPECT_TRUE(single.second_labels.eq(-1).all().item<bool>());
+  job.generator.superposed_share = 1;
+  EXPECT_TRUE(make(job).second_labels.ge(0).all().item<bool>());
 }
 
 TEST(GeneratorImages, StopsWhenAsked) {
