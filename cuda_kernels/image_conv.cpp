@@ -117,7 +117,7 @@ struct ToImage : torch::autograd::Function<ToImage> {
       at::mm_out(to, taps.t(), matrix);
       dmatrix[static_cast<std::size_t>(i)] = at::mm(taps, inputs).to(at::kFloat);
     });
-    at::Tensor sum = dmatrix[0];  // in a fixed order, whatever the number of threads
+    at::Tensor sum = dmatrix[0];  // in the order of the blocks, whichever was ready first
     for (std::size_t i = 1; i < dmatrix.size() && dmatrix[i].defined(); ++i) sum.add_(dmatrix[i]);
     const std::int64_t k = sizes.kernel;
     const at::Tensor dweight =

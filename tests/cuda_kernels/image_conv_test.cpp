@@ -94,17 +94,21 @@ TEST(ImageConv, HandWorkedExample) {
   EXPECT_TRUE(same_bits(x.grad().flatten(), values({0, 10, 20})));
 }
 
-TEST(ImageConv, TheNumberOfThreadsChangesNothing) {
+// To the bit for one number of threads. For others as far as the BLAS library goes: MKL on Intel
+// processors adds a product's terms in an order that depends on it.
+TEST(ImageConv, TheNumberOfThreadsDecidesNothingButRounding) {
   const at::Tensor x = random({40, 8, 16, 16}), weight = random({3, 8, 3, 3}), bias = random({3});
   const at::Tensor dy = random({40, 3, 16, 16});
   std::vector<at::Tensor> results;
-  for (const int threads : {1, 2}) {
+  for (const int threads : {1, 2, 2, 1}) {
     at::set_num_threads(threads);
     const at::Tensor input = leaf(x), w = leaf(weight);
     conv_to_image(input, w, bias, 1).backward(dy);
     results.push_back(at::cat({input.grad().flatten(), w.grad().flatten()}));
   }
-  EXPECT_TRUE(same_bits(results[0], results[1]));
+  EXPECT_TRUE(same_bits(results[0], results[3]));
+  EXPECT_TRUE(same_bits(results[1], results[2]));
+  EXPECT_LT(relative_error(results[0], results[1]), 1e-6);
 }
 
 TEST(ImageConv, WeightsThatLearnAreRefusedWhereNothingWouldReachThem) {

@@ -96,9 +96,10 @@ TEST(Moments, OfClippedConstantsAndDeadChannels) {
   parameters.at("bn.variance").zero_();
   const auto [mean, variance] =
       activation_moments(model.graph, parameters, {model.graph.output})[0];
-  EXPECT_LT(variance.max().item<float>(), 1e-12);
+  EXPECT_LT(variance.max().item<float>(), 1e-11);
   const float expected[] = {0, 2.5, 6, 0};
-  for (int c = 0; c < 4; ++c) EXPECT_NEAR(mean[0][c][1][1].item<float>(), expected[c], 1e-6);
+  for (int c = 0; c < 4; ++c)
+    EXPECT_NEAR(mean[0][c][1][1].item<float>(), expected[c], 3e-6);  // 6 units in the last place
 }
 
 // stem BatchNorm - ReLU - conv - BatchNorm - ReLU - conv - pool - linear, with true statistics.
