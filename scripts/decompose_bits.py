@@ -3,26 +3,27 @@
 """Which part of a network costs what when it alone has few bits: a Markdown table.
 
   .deps/python/bin/python scripts/decompose_bits.py MODEL [--bits 4] [--recipe instant] [--group NAME=REGEX ...]
-      [--eval_data FOLDER --eval_images N] [--out FOLDER] [-- FLAGS OF zsq quantize]
+      [--eval_data FOLDER] [--out FOLDER] [-- FLAGS]
 
 Each row is one run of `zsq quantize` at W8A8 except for what the row names, which has --bits: all weights, all
 activations, both inputs of additions, and for each group (layers whose name matches the expression) its weights
 and its inputs. KL is to the float network on the two kinds of held-out synthetic images; top-1, where real images
-are given, is of the exported file. Runs that are there are not repeated.
+are given, is of the exported file. FLAGS go to `zsq inspect` and `zsq quantize`. Runs that are there are not
+repeated.
 """
 import argparse
 import json
 import pathlib
 import re
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ZSQ = ROOT / "build/bin/zsq"
 
 
 def layers_of(args):
-    words = [word for word in args.rest if word != "--"]
-    told = subprocess.run([ZSQ, "inspect", args.model, *words, "--scheme", "W8A8", "--format", "json"], check=True,
+    told = subprocess.run([ZSQ, "inspect", args.model, *args.flags, "--scheme", "W8A8", "--format", "json"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     return [layer["name"] for layer in json.loads(told)["layers"] if layer["weight_bits"] > 0]
 
@@ -55,9 +56,8 @@ def run(args, title, scheme, settings):
         for setting in settings:
             command += ["--set", setting]
         if args.eval_data:
-            command += ["--eval_data", args.eval_data, "--eval_images", str(args.eval_images)]
-        subprocess.run([*command, *(word for word in args.rest if word != "--")], check=True,
-                       stdout=subprocess.DEVNULL)
+            command += ["--eval_data", args.eval_data]
+        subprocess.run([*command, *args.flags], check=True, stdout=subprocess.DEVNULL)
     return json.loads(report.read_text(encoding="utf-8"))
 
 
@@ -68,10 +68,11 @@ def main():
     parser.add_argument("--recipe", default="instant")
     parser.add_argument("--group", action="append", default=[], metavar="NAME=REGEX")
     parser.add_argument("--eval_data")
-    parser.add_argument("--eval_images", type=int, default=0)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out/decompose")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="after --: flags of zsq quantize that both verbs know")
-    args = parser.parse_args()
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:end])
+    args.flags = words[end + 1:]
     print(f"| {args.bits} bits, the rest 8 | KL dead leaves | KL optimised | top-1 |\n| --- | --- | --- | --- |")
     for title, scheme, settings in rows_of(args):
         report = run(args, title, scheme, settings)
