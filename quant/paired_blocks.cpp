@@ -35,13 +35,17 @@ models::NodeId PairedBlocks::students_node(models::NodeId teachers) const {
   return student_.graph.id_of(teacher_.graph[teachers].name);
 }
 
-std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory,
-                                      Observer& observer) const {
+std::int64_t PairedBlocks::room(std::int64_t memory, at::ScalarType type) const {
   std::int64_t largest = 0;
   for (const auto& block : blocks_)
     largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
-  const auto bytes = 2 * largest * static_cast<std::int64_t>(sizeof(float));
-  const auto fits = std::max<std::int64_t>(1, (memory << 20) / bytes);
+  const auto bytes = 2 * largest * static_cast<std::int64_t>(at::elementSize(type));
+  return std::max<std::int64_t>(1, (memory << 20) / bytes);
+}
+
+std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory, at::ScalarType type,
+                                      Observer& observer) const {
+  const auto fits = room(memory, type);
   if (fits < images)
     observer.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
                                                std::to_string(fits) + " images; the other " +

@@ -13,6 +13,7 @@ struct ReconstructOptions {
   std::int64_t images = 1024;
   std::int64_t augmentations_per_image = 1;
   std::int64_t batch_size = 32;
+  bool entry_statistics = false;
   double qdrop_probability = 0.5;
   double rounding_lr = 10;
   double scale_lr = 1;
@@ -40,6 +41,10 @@ void visit_reconstruct_settings(Visitor&& visit, Options& o) {
                     "", 1, 1000},
         o.augmentations_per_image);
   visit(SettingInfo{"reconstruct.batch_size", "images per step", "images", 1, 65536}, o.batch_size);
+  visit(SettingInfo{"reconstruct.entry_statistics",
+                    "scale what a block reads, channel by channel, to the mean and deviation that "
+                    "BatchNorm statistics imply"},
+        o.entry_statistics);
   visit(SettingInfo{"reconstruct.qdrop_probability",
                     "probability that a value stays unquantized, at a block's input and at each "
                     "activation quantizer",
@@ -73,7 +78,8 @@ void visit_reconstruct_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{
           "reconstruct.memory",
-          "memory for cached block inputs and outputs; fewer images are used if they need more",
+          "memory for cached block inputs and outputs: in float or, where these need more, in "
+          "bfloat16; fewer images are used if these need more, too",
           "MiB", 1, 1e7},
       o.memory);
 }

@@ -57,7 +57,7 @@ class Walk {
 
  private:
   void begin() {
-    const auto images = pair_.affordable(job_.images.size(0), job_.memory, observer_);
+    const auto images = pair_.affordable(job_.images.size(0), job_.memory, at::kFloat, observer_);
     for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
       float_values_.push_back(batch);
       values_.push_back(batch);

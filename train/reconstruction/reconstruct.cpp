@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "core/stopwatch.h"
+#include "quant/data_free/entry_statistics.h"
 #include "quant/paired_blocks.h"
 #include "train/reconstruction/reconstruct_block.h"
 
@@ -27,16 +28,24 @@ class Reconstruction {
         observer_(observer),
         pair_(job.teacher, job.student),
         teacher_(pair_.teacher()),
-        blocks_(pair_.blocks()) {}
+        blocks_(pair_.blocks()),
+        kept_as_(pair_.room(job.options.memory, at::kFloat) < job.images.size(0) ? at::kBFloat16
+                                                                                 : at::kFloat) {
+    if (job.options.entry_statistics) entries_.emplace(teacher_, blocks_);
+  }
 
   ReconstructReport operator()() {
-    report_.images = pair_.affordable(job_.images.size(0), job_.options.memory, observer_);
+    report_.images =
+        pair_.affordable(job_.images.size(0), job_.options.memory, kept_as_, observer_);
     batch_ = std::min(job_.options.batch_size, report_.images);
     BlockValues values;
     values.float_input = values.student_input = job_.images.narrow(0, 0, report_.images);
     const auto costs = job_.time_budget > 0 ? seconds_of_blocks() : std::vector<double>();
     report_.blocks = job_.done;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (entries_)
+        entries_->impose(blocks_[i].entry, values.float_input.split(batch_),
+                         values.student_input.split(batch_));
       if (i < job_.done.size()) {
         hand_on(i, values);
         continue;
@@ -79,12 +88,12 @@ class Reconstruction {
     at::Tensor outputs;
     for (std::int64_t first = 0; first < report_.images; first += batch_) {
       const auto n = std::min(batch_, report_.images - first);
-      const auto output =
-          quant::run_part(part, parameters, inputs.narrow(0, first, n), job_.precision);
+      const auto output = quant::run_part(
+          part, parameters, inputs.narrow(0, first, n).to(at::kFloat), job_.precision);
       if (!outputs.defined()) {
         auto shape = output.sizes().vec();
         shape[0] = report_.images;
-        outputs = at::empty(shape, output.options());
+        outputs = at::empty(shape, output.options().dtype(kept_as_));
       }
       outputs.narrow(0, first, n).copy_(output);
     }
@@ -161,12 +170,30 @@ class Reconstruction {
     return done;
   }
 
-  static double power_of(const at::Tensor& t) {
-    return t.to(at::kFloat).square().mean().item<double>();
+  // Mean over all values; in batches, since all of them in f32 may need too much memory.
+  template <class F>
+  double mean_of(const at::Tensor& values, const F& f) const {
+    double sum = 0;
+    for (std::int64_t first = 0; first < values.size(0); first += batch_) {
+      const auto n = std::min(batch_, values.size(0) - first);
+      sum += static_cast<double>(n) * f(first, n).template item<double>();
+    }
+    return sum / static_cast<double>(values.size(0));
   }
-  static double error_of(const at::Tensor& output, const at::Tensor& target) {
+  double power_of(const at::Tensor& t) const {
+    return mean_of(t, [&](auto first, auto n) {
+      return t.narrow(0, first, n).to(at::kFloat).square().mean();
+    });
+  }
+  double error_of(const at::Tensor& output, const at::Tensor& target) const {
     const double power = power_of(target);
-    return power > 0 ? mean_squared_error(output, target).item<double>() / power : 0;
+    if (!(power > 0)) return 0;
+    return mean_of(target,
+                   [&](auto first, auto n) {
+                     return mean_squared_error(output.narrow(0, first, n),
+                                               target.narrow(0, first, n));
+                   }) /
+           power;
   }
 
   // What may change of a part: its scales and biases, and its latent weights in the middle of their
@@ -205,6 +232,8 @@ class Reconstruction {
   quant::PairedBlocks pair_;
   const models::Model& teacher_;  // of the pair
   const std::vector<Block>& blocks_;
+  at::ScalarType kept_as_;  // values at the ends of blocks
+  std::optional<quant::EntryStatistics> entries_;
   std::set<std::string> settled_;  // parameters
   std::int64_t batch_ = 1;
   ReconstructReport report_;

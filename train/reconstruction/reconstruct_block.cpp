@@ -91,7 +91,7 @@ BlockReconstruction::~BlockReconstruction() {
 at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
   const auto chosen = at::randint(values.float_input.size(0), {batch_}, draws_, at::kLong)
                           .to(values.float_input.device());
-  const auto pick = [&](const at::Tensor& t) { return t.index_select(0, chosen); };
+  const auto pick = [&](const at::Tensor& t) { return t.index_select(0, chosen).to(at::kFloat); };
   const auto quantized = pick(values.student_input);
   const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
                          .contiguous(at::MemoryFormat::ChannelsLast);

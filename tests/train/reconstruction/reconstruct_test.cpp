@@ -156,7 +156,8 @@ TEST(Reconstruct, TakesFewerImagesWhereMemoryEnds) {
     }
     std::string warning;
   } listener;
-  // 3 x 64 x 64 pixels in, 8 x 64 x 64 values out, f32, each twice: 352 KiB an image.
+  // 3 x 64 x 64 pixels in, 8 x 64 x 64 values out, each twice, 2 bytes: 176 KiB an image, and
+  // room for 5.
   test::NetworkBuilder net({3, 64, 64});
   auto x = net.conv_bn_relu("a", net.input(), 3, 8);
   x = net.conv_bn_relu("b", x, 8, 8);
@@ -165,8 +166,42 @@ TEST(Reconstruct, TakesFewerImagesWhereMemoryEnds) {
   auto options = short_run();
   options.iterations = 2;
   options.memory = 1;
-  EXPECT_EQ(p.run(options, listener).images, 2);
+  EXPECT_EQ(p.run(options, listener).images, 5);
   EXPECT_NE(listener.warning.find("reconstruct.memory"), std::string::npos);
+  options.memory = 2;  // for 11 images in bfloat16, for 5 in float
+  listener.warning.clear();
+  EXPECT_EQ(p.run(options, listener).images, 6);
+  EXPECT_EQ(listener.warning, "");
+}
+
+// Values in between rounded to 8 bits of mantissa: another result, and as much of a gain.
+TEST(Reconstruct, GainsFromValuesInBfloat16) {
+  double after[2];
+  for (const std::int64_t memory : {1, 64}) {
+    Prepared p(test::residual_network(), bits(2, 4), 60);
+    const auto unseen = noise(p.teacher, 32, 4);
+    const auto wanted = models::execute(p.teacher.graph, p.teacher.parameters, unseen);
+    const auto off = [&] { return mean_squared_error(p.logits(unseen), wanted).item<double>(); };
+    const double before = off();
+    auto options = short_run();
+    options.memory = memory;
+    EXPECT_EQ(p.run(options).images, 60);
+    after[memory > 1] = off();
+    EXPECT_LT(after[memory > 1], 0.5 * before);
+  }
+  EXPECT_NE(after[0], after[1]);
+}
+
+// Blocks that read what BatchNorm statistics imply gain there, and in the network as a whole.
+TEST(Reconstruct, LearnsFromEntriesWithTheKnownStatistics) {
+  Prepared p(test::residual_network(), bits(2, 4));
+  const auto wanted = models::execute(p.teacher.graph, p.teacher.parameters, p.images);
+  const auto off = [&] { return mean_squared_error(p.logits(p.images), wanted).item<double>(); };
+  const double before = off();
+  auto options = short_run();
+  options.entry_statistics = true;
+  expect_every_block_gains(p.run(options));
+  EXPECT_LT(off(), before);
 }
 
 TEST(Reconstruct, EndsBlocksByTheClock) {
