@@ -104,9 +104,10 @@ struct QuantOptions {
   ActivationOptions activations;
   Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
-  std::int64_t first_last_bits = 8;  // 0: the same bits as the rest (deploy)
-  std::int64_t add_bits = 8;         // both inputs of an Add, and what feeds them (deploy)
-  std::int64_t image_bits = 8;       // the network's input (deploy)
+  std::int64_t first_last_bits = 8;    // 0: the same bits as the rest (deploy)
+  std::int64_t add_bits = 8;           // both inputs of an Add, and what feeds them (deploy)
+  std::int64_t image_bits = 8;         // the network's input (deploy)
+  std::int64_t second_input_bits = 0;  // what the second layer reads (deploy); 0: as the rest
   // Pixel range after preprocessing, known from a preset; lo == hi: taken from generated images.
   double image_lo = 0, image_hi = 0;
 };
@@ -199,6 +200,10 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{"quantize.add_bits", "bits of both inputs of an addition (deploy)", "bits", 2, 8},
       o.add_bits);
+  visit(SettingInfo{"quantize.second_input_bits",
+                    "bits of what layers read that follow the first one (deploy); 0: as the rest",
+                    "bits", 0, 8, "BRECQ, Genie"},
+        o.second_input_bits);
   visit(SettingInfo{"quantize.image_bits", "bits of the network's input (deploy)", "bits", 2, 8},
         o.image_bits);
 }

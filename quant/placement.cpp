@@ -13,16 +13,21 @@ using models::NodeId;
 
 Ends find_ends(const Graph& graph) {
   const std::size_t n = graph.nodes.size();
-  std::vector<bool> before(n), behind(n);
+  std::vector<bool> behind(n);
+  std::vector<int> before(n);  // layers on the longest way to a node, at most 2
   for (std::size_t i = 0; i < n; ++i)
     for (NodeId input : graph.nodes[i].inputs)
-      if (before[input] || is_layer(graph[input])) before[i] = true;
+      before[i] = std::max(before[i], std::min(2, before[input] + is_layer(graph[input])));
   for (std::size_t i = n; i-- > 0;)
     for (NodeId input : graph.nodes[i].inputs)
       if (behind[i] || is_layer(graph.nodes[i])) behind[input] = true;
-  before.flip();
   behind.flip();
-  return {before, behind};
+  Ends ends{std::vector<bool>(n), std::vector<bool>(n), std::move(behind)};
+  for (std::size_t i = 0; i < n; ++i) {
+    ends.first[i] = before[i] == 0;
+    ends.second[i] = before[i] == 1;
+  }
+  return ends;
 }
 
 namespace {
@@ -97,6 +102,7 @@ class DeployPlacer {
     if (!is_layer(node)) return options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
+    if (ends_.second[id] && options_.second_input_bits) return options_.second_input_bits;
     return ends_.last[id] ? end_bits() : options_.activations.num_bits;
   }
 

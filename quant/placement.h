@@ -13,9 +13,10 @@ inline bool is_layer(const models::Node& node) {
   return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
 }
 
-// Index = NodeId: a layer with no other layer before it, after it.
+// Index = NodeId: a layer with no other layer before it, with none but such before it, with none
+// after it.
 struct Ends {
-  std::vector<bool> first, last;
+  std::vector<bool> first, second, last;
 };
 Ends find_ends(const models::Graph& graph);
 

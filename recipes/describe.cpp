@@ -26,6 +26,8 @@ void validate(const Recipe& recipe) {
       recipe);
   const QuantOptions& q = recipe.quantize;
   require(q.first_last_bits != 1, "quantize.first_last_bits: 1 was given; 0 (as the rest) or 2..8");
+  require(q.second_input_bits != 1,
+          "quantize.second_input_bits: 1 was given; 0 (as the rest) or 2..8");
   require(
       !q.weights.range_every_step || q.weights.range == WeightRange::min_max,
       "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "

@@ -35,6 +35,8 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
   report.model = model.string();
   const bool mixed = !q.weights.layer_bits.empty() || !q.activations.layer_bits.empty();
   report.scheme = mixed ? "mixed" : Scheme{q.weights.num_bits, q.activations.num_bits}.name();
+  if (q.mode == Mode::deploy && q.second_input_bits)
+    report.scheme += ", second layer's input " + std::to_string(q.second_input_bits) + " bits";
   report.mode = enum_name(q.mode);
   report.recipe = recipe.name;
   report.tool_version = version();

@@ -103,6 +103,17 @@ TEST(Placement, ZeroMeansFirstAndLastAsTheRest) {
   EXPECT_TRUE(quantizers(student).count("4 pool"));
 }
 
+// "a" is the second layer; its input is stored once, for the addition, too.
+TEST(Placement, TheSecondLayersInputMayHaveBitsOfItsOwn) {
+  auto options = options_for(Mode::deploy);
+  options.second_input_bits = 8;
+  const auto student = insert_quantizers(test::residual_network(), options);
+  EXPECT_EQ(quantizers(student),
+            (Strings{"8 input", "8 stem.relu", "4 a.relu", "8 b.bn", "4 relu", "8 c.relu", "8 pool",
+                     "8 flatten = pool.quantizer.scale"}));
+  EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer", "a.weight_quantizer"}));
+}
+
 // Named layers get their own bits, the first and last too; "a" and "add" read one tensor.
 TEST(Placement, NamedLayersHaveBitsOfTheirOwn) {
   auto options = options_for(Mode::deploy);
