@@ -217,11 +217,14 @@ TEST(Recipe, ContradictionsAreNamed) {
   EXPECT_EQ(load_recipe("instant", {"quantize.weights.level_tables=int,fp4"})
                 .quantize.weights.level_tables.size(),
             2U);
+  EXPECT_EQ(load_recipe("instant+gptq+tables").quantize.weights.level_tables,
+            std::vector{LevelTable::normal});
   EXPECT_HAS(message_of([] { load_recipe("instant", {"quantize.weights.level_tables=fp5"}); }),
              "did you mean 'fp4'");
   EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.range_every_step=true"}); }),
              "quantize.weights.range");
   EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.first_last_bits=1"}); }), "2..8");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.second_input_bits=1"}); }), "2..8");
   EXPECT_HAS(message_of([] {
                load_recipe("deploy", {"export.onnx=false", "export.safetensors=false"});
              }),
