@@ -5,7 +5,7 @@
   .deps/python/bin/python scripts/decompose_bits.py MODEL [--bits 4] [--recipe instant] [--group NAME=REGEX ...]
       [--eval_data FOLDER] [--out FOLDER] [-- FLAGS]
 
-Each row is one run of `zsq quantize` at W8A8 except for what the row names, which has --bits: all weights, all
+Each row is one run of `zsq quantize` with 8 bits except for what the row names, which has --bits: all weights, all
 activations, both inputs of additions, and for each group (layers whose name matches the expression) its weights
 and its inputs. KL is to the float network on the two kinds of held-out synthetic images; top-1, where real images
 are given, is of the exported file. FLAGS go to `zsq inspect` and `zsq quantize`. Runs that are there are not
@@ -43,9 +43,9 @@ def rows_of(args):
         chosen = [layer for layer in inner if re.search(expression, layer)]
         if not chosen:
             raise SystemExit(f"decompose: no layer matches '{expression}'; there are {', '.join(inner[:5])}, ...")
-        bits = ",".join(f"{layer}={b}" for layer in chosen)
-        yield f"{name}: weights", "W8A8", [f"quantize.weights.layer_bits={bits}"]
-        yield f"{name}: inputs", "W8A8", [f"quantize.activations.layer_bits={bits}"]
+        rest = ",".join(f"{layer}=8" for layer in inner if layer not in chosen)
+        yield f"{name}: weights", f"W{b}A8", [f"quantize.weights.layer_bits={rest}"]
+        yield f"{name}: inputs", f"W8A{b}", [f"quantize.activations.layer_bits={rest}"]
 
 
 def run(args, title, scheme, settings):
