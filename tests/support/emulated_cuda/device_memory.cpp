@@ -27,8 +27,16 @@ void free_block(void* memory) {
   ::operator delete(memory, kAlignment);
 }
 
+// Whatever it plays, the memory is the host's.
+class HostMemory : public c10::Allocator {
+ public:
+  void copy_data(void* to, const void* from, std::size_t bytes) const final {
+    std::memcpy(to, from, bytes);
+  }
+};
+
 // Exactly as large as asked for, and full of NaN: what is read before it is written shows.
-class Allocator final : public c10::Allocator {
+class Allocator final : public HostMemory {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const std::lock_guard lock(access_to_blocks);
@@ -44,9 +52,6 @@ class Allocator final : public c10::Allocator {
     return {memory, memory, &release, c10::Device(c10::kCUDA, 0)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override {
-    std::memcpy(to, from, bytes);
-  }
 
  private:
   static void release(void* memory) {
@@ -61,7 +66,7 @@ class Allocator final : public c10::Allocator {
 
 // Page-locked memory of the host.
 std::set<const void*> page_locked;
-class PageLockedAllocator final : public c10::Allocator {
+class PageLockedAllocator final : public HostMemory {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const std::lock_guard lock(access_to_blocks);
@@ -70,9 +75,6 @@ class PageLockedAllocator final : public c10::Allocator {
     return {memory, memory, &release, c10::kCPU};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override {
-    std::memcpy(to, from, bytes);
-  }
 
  private:
   static void release(void* memory) {
