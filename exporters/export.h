@@ -34,8 +34,9 @@ ExportReport export_onnx(const quant::Student& student, const std::filesystem::p
                          const Metadata& metadata);
 
 // safetensors: per layer "<layer>.weight.codes" (packed: two 4-bit or narrower codes per byte, low
-// nibble first), ".weight.scale", ".weight.zero_point", ".bias", per quantizer "<node>.scale",
-// ".zero_point"; the rest as f32. Metadata says how to read them.
+// nibble first), ".weight.scale", ".weight.zero_point" (with level tables ".weight.levels" i8
+// [tables, 2^bits] and ".weight.level_index" u8 [channels] instead), ".bias", per quantizer
+// "<node>.scale", ".zero_point"; the rest as f32. Metadata says how to read them.
 ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
                                 const Metadata& metadata);
 
@@ -48,13 +49,14 @@ struct Exporter {
 std::span<const Exporter> registry();
 
 // Bytes of the parameters alone: FP32 as the teacher stores them; quantized with BatchNorm folded
-// (bits per weight and per zero point, an f32 scale and an f32 bias per output channel).
+// (bits per weight and per zero point, an f32 scale and an f32 bias per output channel; for level
+// tables a byte per level of each table of the layer and a byte per output channel).
 struct SizeReport {
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;
 };
-// Of quantized_bytes, what depends on the bits of one layer's weights.
-std::int64_t code_bytes(std::int64_t weights, std::int64_t channels, std::int64_t bits,
-                        bool symmetric);
+// Of quantized_bytes, what depends on the bits of one layer's weights: codes, and zero points or
+// level tables.
+std::int64_t code_bytes(const quant::Student& student, const quant::WeightSite& site);
 SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student);
 
 }  // namespace zsq::exporters

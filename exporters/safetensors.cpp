@@ -20,8 +20,9 @@ constexpr const char* kHowToRead =
     "<= "
     "4; see 'layers' for shape, bits and qmin, 'quantizers' for bits, qmin and qmax of activations";
 constexpr const char* kHowToReadLevels =
-    "; where there is a tensor '<layer>.weight.levels' [channels, 2^bits] weight = "
-    "levels[channel][code] * scale";
+    "; where there is a tensor '<layer>.weight.levels' [tables, 2^bits] weight = "
+    "levels[level_index[channel]][code] * scale with '<layer>.weight.level_index' u8 [channels], "
+    "and there are no zero points";
 
 // Codes from 0 in row-major order, packed as kHowToRead says.
 formats::Array pack(const at::Tensor& codes, std::int64_t bits) {
@@ -53,7 +54,9 @@ class StudentFile {
     const at::Tensor levels = quant::level_grids(*site.op, student_.parameters).levels;
     if (levels.defined()) {
       codes = at::searchsorted(levels, codes.flatten(1).to(at::kFloat)).view(weight.sizes());
-      add(prefix + ".levels", models::to_array(levels.to(at::kChar)));
+      const quant::DistinctLevels tables = quant::distinct_levels(levels);
+      add(prefix + ".levels", models::to_array(tables.levels.to(at::kChar)));
+      add(prefix + ".level_index", models::to_array(tables.index.to(at::kByte)));
       written_.insert(site.op->levels_name());
       has_levels_ = true;
     } else {
@@ -61,7 +64,8 @@ class StudentFile {
     }
     add(prefix + ".codes", pack(codes, spec.num_bits));
     add(prefix + ".scale", models::to_array(grid.scale));
-    add(prefix + ".zero_point", models::to_array(grid.zero_point.to(at::kInt)));
+    if (!levels.defined())
+      add(prefix + ".zero_point", models::to_array(grid.zero_point.to(at::kInt)));
     written_.insert({site.parameter, site.op->scale_name(), site.op->zero_point_name()});
     if (const auto bias = layer.params.find("bias"); bias != layer.params.end()) {
       add(layer.name + ".bias", models::to_array(student_.parameters.at(bias->second).detach()));
@@ -92,7 +96,8 @@ class StudentFile {
 
   formats::SafetensorsFile finish(const Metadata& metadata) && {
     file_.metadata = metadata;
-    file_.metadata["format"] = "zsq quantized student, version 1";
+    file_.metadata["format"] =
+        std::string("zsq quantized student, version ") + (has_levels_ ? "2" : "1");
     file_.metadata["how_to_read"] = std::string(kHowToRead) + (has_levels_ ? kHowToReadLevels : "");
     file_.metadata["layers"] = layers_.dump();
     file_.metadata["quantizers"] = quantizers_.dump();

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "exporters/plan.h"
+#include "quant/level_table.h"
 
 namespace zsq::exporters {
 namespace {
@@ -12,9 +13,13 @@ std::int64_t packed_bytes(std::int64_t count, std::int64_t bits) { return (count
 
 }  // namespace
 
-std::int64_t code_bytes(std::int64_t weights, std::int64_t channels, std::int64_t bits,
-                        bool symmetric) {
-  return packed_bytes(weights, bits) + (symmetric ? 0 : packed_bytes(channels, bits));
+std::int64_t code_bytes(const quant::Student& student, const quant::WeightSite& site) {
+  const at::Tensor& weight = student.parameters.at(site.parameter);
+  const quant::QuantizerSpec& spec = site.op->spec();
+  const std::int64_t channels = weight.size(0), codes = packed_bytes(weight.numel(), spec.num_bits);
+  const at::Tensor levels = quant::level_grids(*site.op, student.parameters).levels;
+  if (levels.defined()) return codes + quant::distinct_levels(levels).levels.numel() + channels;
+  return codes + (spec.symmetric ? 0 : packed_bytes(channels, spec.num_bits));
 }
 
 SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& student) {
@@ -31,14 +36,9 @@ SizeReport parameter_bytes(const models::Model& teacher, const quant::Student& s
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
   const Plan plan = make_plan(student, sites);
   for (const quant::WeightSite& site : sites) {
-    const at::Tensor& weight = student.parameters.at(site.parameter);
-    const auto& spec = site.op->spec();
-    const std::int64_t channels = weight.size(0);
     // Folding gives each channel a scale and a bias of its own.
-    report.quantized_bytes +=
-        code_bytes(weight.numel(), channels, spec.num_bits, spec.symmetric) + 2 * kFloat * channels;
-    if (spec.format == quant::NumberFormat::level_table)
-      report.quantized_bytes += channels << spec.num_bits;  // a byte for each level
+    const std::int64_t channels = student.parameters.at(site.parameter).size(0);
+    report.quantized_bytes += code_bytes(student, site) + 2 * kFloat * channels;
     counted.insert(site.parameter);
   }
   for (std::size_t i = 0; i < student.graph.nodes.size(); ++i)

@@ -2,6 +2,7 @@
 #include "pipeline/mixed.h"
 
 #include <cstdio>
+#include <map>
 #include <numeric>
 
 #include "exporters/export.h"
@@ -11,7 +12,6 @@
 #include "pipeline/report/student_layers.h"
 #include "quant/bit_allocation/allocate_bits.h"
 #include "quant/rounding/registry.h"
-#include "quant/target_rules.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -47,6 +47,7 @@ class Target {
     std::int64_t whole = 64 * std::accumulate(macs_.begin(), macs_.end(), std::int64_t{0});
     if (size())
       whole = exporters::parameter_bytes(teacher, student_of(teacher, recipe, 0)).fp32_bytes;
+    if (size()) count_code_bytes();
     budget = static_cast<std::int64_t>(
         given.percent ? given.amount / 100 * static_cast<double>(whole) : given.amount);
     const std::int64_t least = cost(student_of(teacher, recipe, recipe.mixed.min_bits));
@@ -78,8 +79,7 @@ class Target {
   // What of this depends on one layer.
   std::int64_t cost(const LayerSensitivity& layer, std::int64_t weight_bits,
                     std::int64_t input_bits) const {
-    return size() ? exporters::code_bytes(layer.weights, layer.channels, weight_bits,
-                                          quant::symmetric_weights(recipe_.quantize, weight_bits))
+    return size() ? code_bytes_.at({layer.layer, weight_bits})
                   : bit_operations(layer.macs, weight_bits, input_bits);
   }
 
@@ -93,9 +93,24 @@ class Target {
   }
 
  private:
+  // Of every layer, at all the bits that it may have or has without a budget. How many level tables
+  // a layer needs depends on its weights, so students are made and counted.
+  void count_code_bytes() {
+    const auto count = [&](std::int64_t bits) {
+      const quant::Student student = student_of(teacher_, recipe_, bits);
+      for (const quant::WeightSite& site : quant::weight_sites(student))
+        code_bytes_[{student.graph[site.layer].name, site.op->spec().num_bits}] =
+            exporters::code_bytes(student, site);
+    };
+    count(0);
+    for (std::int64_t bits = recipe_.mixed.min_bits; bits <= recipe_.mixed.max_bits; ++bits)
+      count(bits);
+  }
+
   const models::Model& teacher_;
   const Recipe& recipe_;
-  std::vector<std::int64_t> macs_;  // by node
+  std::vector<std::int64_t> macs_;                                           // by node
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> code_bytes_;  // by layer and bits
 };
 
 // What a layer may be; `now`: what it is without a budget.

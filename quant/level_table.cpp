@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/unique_dim.h>
 
 #include <algorithm>
 #include <cmath>
@@ -241,6 +242,11 @@ LevelGrids choose_levels(const at::Tensor& weight, std::int64_t bits,
     }
   });
   return {result.scale.to(weight.device()), result.levels.to(weight.device())};
+}
+
+DistinctLevels distinct_levels(const at::Tensor& levels) {
+  auto [rows, index, counts] = at::unique_dim(levels, 0, /*sorted=*/true, /*return_inverse=*/true);
+  return {std::move(rows), std::move(index)};
 }
 
 at::Tensor round_to_levels(const at::Tensor& weight, const LevelGrids& grids, bool cancel_errors) {

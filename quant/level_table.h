@@ -41,6 +41,13 @@ struct LevelGrids {
 LevelGrids choose_levels(const at::Tensor& rows, std::int64_t bits,
                          const std::vector<LevelTable>& tables);
 
+// The tables of a layer, each once: what files store, and what they cost.
+struct DistinctLevels {
+  at::Tensor levels;  // [T, 2^bits], the rows that occur, in ascending order; 1 <= T <= 26
+  at::Tensor index;   // i64 [C]: levels.index_select(0, index) is what the channels have
+};
+DistinctLevels distinct_levels(const at::Tensor& levels);
+
 // f32 of the weight's shape: the level nearest to each weight, times the scale. With
 // `cancel_errors` then, within each kernel and after that within each channel, weights change to
 // their other neighbouring level while that brings the sum of the errors nearer to 0, those first

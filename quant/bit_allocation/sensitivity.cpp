@@ -143,7 +143,6 @@ class Meter {
     Change change;
     const at::Tensor& latent = student.parameters.at(site.parameter);
     row.weights = latent.numel();
-    row.channels = latent.size(0);
     row.weight_sensitivity[bits] = 0;
     change.weight = site.op->forward({latent}, student.parameters);
     change.bias = param(layer, "bias");

@@ -19,7 +19,7 @@ namespace zsq::quant {
 
 struct LayerSensitivity {
   std::string layer, op;
-  std::int64_t weights = 0, channels = 0, macs = 0;   // of one image
+  std::int64_t weights = 0, macs = 0;                 // macs of one image
   bool end = false;                                   // the first or the last layer
   std::map<std::int64_t, double> weight_sensitivity;  // by bits
   std::map<std::int64_t, double> input_sensitivity;   // empty if the input stays float

@@ -37,17 +37,18 @@ at::Tensor dequantized(const formats::SafetensorsFile& stored, const std::string
   const bool packed = about.at("bits").get<int>() <= 4;
   const auto bytes = formats::find(stored.tensors, layer + ".weight.codes")->as<std::uint8_t>();
   const auto scales = formats::find(stored.tensors, layer + ".weight.scale")->as<float>();
-  const auto zeros =
-      formats::find(stored.tensors, layer + ".weight.zero_point")->as<std::int32_t>();
+  const auto* zeros = formats::find(stored.tensors, layer + ".weight.zero_point");
   const auto* levels = formats::find(stored.tensors, layer + ".weight.levels");
+  const auto* index = formats::find(stored.tensors, layer + ".weight.level_index");
   std::int64_t count = 1;
   for (const std::int64_t side : shape) count *= side;
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t channel = i / (values.size() / static_cast<std::size_t>(shape[0]));
     const int code = packed ? bytes[i / 2] >> (i % 2 ? 4 : 0) & 15 : bytes[i];
-    const int level = levels ? levels->as<std::int8_t>()[channel * 16 + code]
-                             : code + about.at("qmin").get<int>() - zeros[channel];
+    const int level =
+        levels ? levels->as<std::int8_t>()[index->as<std::uint8_t>()[channel] * 16 + code]
+               : code + about.at("qmin").get<int>() - zeros->as<std::int32_t>()[channel];
     values[i] = static_cast<float>(level) * scales[channel];
   }
   return models::to_tensor(formats::Array::from<float>(formats::DType::f32, shape, values));
@@ -63,6 +64,8 @@ TEST(ExportSafetensors, CodesGiveTheStudentsWeightsExactly) {
     EXPECT_EQ(report.bytes, static_cast<std::int64_t>(std::filesystem::file_size(path)));
     const formats::SafetensorsFile stored = formats::read_safetensors(path);
     EXPECT_EQ(stored.metadata.at("seed"), "3");
+    // What reads version 1 would misread level tables.
+    EXPECT_TRUE(stored.metadata.at("format").ends_with(bits > 0 ? "version 1" : "version 2"));
     for (const quant::WeightSite& site : quant::weight_sites(student)) {
       const at::Tensor expected =
           site.op->forward({student.parameters.at(site.parameter)}, student.parameters);
@@ -110,6 +113,35 @@ TEST(ParameterBytes, CountsBits) {
   const std::int64_t eight_bits = stem + fc, four_bits = 2 * a + b1 + b2 + (8 * 3 + 16);
   const std::int64_t channels = 8 * 4 + 16 + 5;
   EXPECT_EQ(report.quantized_bytes, eight_bits + four_bits / 2 + 8 * channels + 4 * 4 * 16);
+}
+
+// `normal` both ways round at most: two tables a layer, however many channels it has. A layer pays
+// 16 bytes for each and one byte a channel, and has no zero points.
+TEST(ParameterBytes, CountsEachLevelTableOnce) {
+  const models::Model teacher = test::awkward_network();
+  QuantOptions options = scheme(4);
+  const std::int64_t uniform =
+      parameter_bytes(teacher, test::student_of(teacher, options)).quantized_bytes;
+  options.weights.level_tables = {LevelTable::normal};
+  const quant::Student student = test::student_of(teacher, options);
+  export_safetensors(student, file("tables.safetensors"), {});
+  const formats::SafetensorsFile stored = formats::read_safetensors(file("tables.safetensors"));
+  std::int64_t expected = uniform;
+  int layers = 0;
+  for (const quant::WeightSite& site : quant::weight_sites(student)) {
+    const std::string name = student.graph[site.layer].name + ".weight";
+    const auto* levels = formats::find(stored.tensors, name + ".levels");
+    EXPECT_NE(levels == nullptr, formats::find(stored.tensors, name + ".zero_point") == nullptr);
+    if (!levels) continue;
+    ++layers;
+    const std::int64_t channels = student.parameters.at(site.parameter).size(0);
+    EXPECT_GT(channels, 2);
+    EXPECT_LE(levels->shape[0], 2) << name;
+    EXPECT_EQ(levels->shape[1], 16);
+    expected += levels->element_count() + channels - channels / 2;
+  }
+  EXPECT_EQ(layers, 4);
+  EXPECT_EQ(parameter_bytes(teacher, student).quantized_bytes, expected);
 }
 
 }  // namespace

@@ -103,6 +103,19 @@ TEST_F(Mixed, ASizeIsKeptAndSpent) {
             formats::read_file(*folder_ / "mixed" / "model.onnx"));
 }
 
+// Layers of 3 and 4 bits have tables, whose number depends on the weights; others zero points.
+TEST_F(Mixed, ASizeCountsLevelTables) {
+  const QuantizeReport report =
+      run({"mixed.target_size=20%", "mixed.max_bits=5", "quantize.weights.level_tables=int,normal"},
+          "tables");
+  ASSERT_TRUE(report.mixed);
+  EXPECT_EQ(report.mixed->used, report.quantized_bytes);
+  EXPECT_LE(report.quantized_bytes, report.mixed->budget);
+  std::set<std::int64_t> widths;
+  for (const LayerResult& layer : report.layers) widths.insert(layer.weight_bits);
+  EXPECT_GE(widths.size(), 3u);
+}
+
 TEST_F(Mixed, BitOperationsAreKept) {
   const QuantizeReport report = run({"mixed.target_bops=25%"}, "bops");
   ASSERT_TRUE(report.mixed);

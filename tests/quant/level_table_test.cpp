@@ -64,6 +64,13 @@ TEST(ChooseLevels, AreNeverWorseThanTheUniformGrid) {
   EXPECT_LT(error({LevelTable::normal}), error({LevelTable::power_of_two}));
 }
 
+TEST(DistinctLevels, GiveEveryChannelItsTable) {
+  const auto levels = at::tensor({-2.f, 0.f, 4.f, -1.f, 0.f, 1.f, -2.f, 0.f, 4.f}).view({3, 3});
+  const auto tables = distinct_levels(levels);
+  EXPECT_EQ(tables.levels.size(0), 2);
+  EXPECT_TRUE(tables.levels.index_select(0, tables.index).equal(levels));
+}
+
 TEST(RoundToLevels, GivesTheNearestLevelOrItsNeighbour) {
   const auto weight = test::normal({4, 3, 3, 3}, 5);
   const auto grids = choose_levels(weight.flatten(1), 4, {LevelTable::normal});
