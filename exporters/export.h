@@ -25,26 +25,33 @@ struct ExportReport {
   std::vector<ExecutesAs> layers;
 };
 
+struct ExportOptions {
+  bool packed = false;  // ONNX: weights of 4 bits and fewer take 4 bits of the file
+};
+
 // ONNX with Q/DQ nodes, opset 13 (17 where an operator needs it), for the student's target, input
 // "input" [N, C, H, W], output "logits". BatchNorm is folded exactly; activations uint8 with an
 // integer Clip (Min before an Add) where fewer than 8 bits or a Clip that was folded in ask for
 // one; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel (8-bit
-// asymmetric weights, where asked for: uint8 with zero points); int32 bias.
+// asymmetric weights, where asked for: uint8 with zero points); int32 bias. With options.packed,
+// opset 21 and exporters/packed_codes.h; a layer of which a code left its grid when BatchNorm was
+// folded (quant/fold_batch_norm.h) stays int8.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
-                         const Metadata& metadata);
+                         const Metadata& metadata, const ExportOptions& options = {});
 
 // safetensors: per layer "<layer>.weight.codes" (packed: two 4-bit or narrower codes per byte, low
 // nibble first), ".weight.scale", ".weight.zero_point" (with level tables ".weight.levels" i8
 // [tables, 2^bits] and ".weight.level_index" u8 [channels] instead), ".bias", per quantizer
 // "<node>.scale", ".zero_point"; the rest as f32. Metadata says how to read them.
 ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
-                                const Metadata& metadata);
+                                const Metadata& metadata, const ExportOptions& options = {});
 
 // A kind of file. A new one: a function in a file of its own, a row in registry.cpp, and a setting
 // "export.<name>" that asks for it (recipes/options.h).
 struct Exporter {
   std::string_view name, file;  // file: its name in the output folder
-  ExportReport (*write)(const quant::Student&, const std::filesystem::path&, const Metadata&);
+  ExportReport (*write)(const quant::Student&, const std::filesystem::path&, const Metadata&,
+                        const ExportOptions&);
 };
 std::span<const Exporter> registry();
 

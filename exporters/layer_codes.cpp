@@ -28,22 +28,24 @@ at::Tensor refinement(const at::Tensor& largest_code, const at::Tensor& bias_cod
 
 }  // namespace
 
-LayerCodes layer_codes(const quant::IntegerWeights& weights,
-                       const std::optional<InputCodes>& input) {
+LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional<InputCodes>& input,
+                       bool pack) {
   LayerCodes result;
   std::vector<std::int64_t> per_channel(static_cast<std::size_t>(weights.codes.dim()), 1);
   per_channel[0] = -1;
   at::Tensor shifted = weights.codes - weights.zero_point.view(per_channel);
-  at::Tensor scale = weights.scale, bias = weights.bias.to(at::kDouble);
+  at::Tensor scale = weights.scale, bias = weights.bias.to(at::kDouble), levels = weights.levels;
   const bool fits = shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127;
   const auto bias_codes = [&] { return bias / (scale * input->scale).to(at::kDouble); };
   if (fits && input) {
     const at::Tensor largest = shifted.abs().flatten(1).amax(1).to(at::kDouble);
     const at::Tensor factor = refinement(largest, bias_codes(), input->largest);
     shifted = shifted * factor.to(at::kInt).view(per_channel);
+    if (levels.defined()) levels = levels * factor.to(at::kInt).unsqueeze(1);
     scale = scale / factor.to(at::kFloat);
   }
   result.weight = to_array(fits ? shifted.to(at::kChar) : (weights.codes + 128).to(at::kByte));
+  if (pack && fits && levels.defined()) result.packed = pack_codes(shifted, levels);
   result.zero_point = to_array(fits ? weights.zero_point.mul(0).to(at::kChar)
                                     : (weights.zero_point + 128).to(at::kByte));
   result.scale = to_array(scale);

@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "formats/array.h"
+#include "exporters/packed_codes.h"
 #include "quant/fold_batch_norm.h"
 
 namespace zsq::exporters {
@@ -19,13 +19,15 @@ struct LayerCodes {
   // the input is on a grid, i8 codes are multiplied by a power of two per channel and the scale is
   // divided by it: the same weights, and a finer step for the bias.
   formats::Array weight, zero_point;
-  formats::Array scale;  // f32 [C]
+  std::optional<PackedCodes> packed;  // the same as `weight`, if it was asked for and is possible
+  formats::Array scale;               // f32 [C]
   // Absent if every bias is 0. With the input's step s_x: i32 round(bias / (s_x * scale[c])) and
   // its scale, product in f32; else the f32 bias itself.
   std::optional<formats::Array> bias, bias_scale;
 };
 
-LayerCodes layer_codes(const quant::IntegerWeights& weights,
-                       const std::optional<InputCodes>& input);
+// `pack`: weights of 4 bits and fewer in packed form, too.
+LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional<InputCodes>& input,
+                       bool pack);
 
 }  // namespace zsq::exporters

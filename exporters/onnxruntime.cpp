@@ -20,8 +20,9 @@ constexpr const char* kOutput = "logits";
 
 class Converter {
  public:
-  Converter(const quant::Student& student, const Plan& plan)
+  Converter(const quant::Student& student, const Plan& plan, const ExportOptions& options)
       : student_(student),
+        options_(options),
         graph_(student.graph),
         plan_(plan),
         bounds_(code_bounds(student, plan)),
@@ -208,11 +209,12 @@ class Converter {
     std::optional<InputCodes> grid;
     if (input)
       grid = {student_.parameters.at(input->scale_name()).item<float>(), input->spec().qmax};
-    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), grid);
+    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), grid, options_.packed);
     const std::string weight = node.name + ".weight", bias = node.name + ".bias";
     OnnxBuilder::Values values{
         builder_.node("DequantizeLinear",
-                      {builder_.constant(weight + ".codes", std::move(codes.weight)),
+                      {codes.packed ? unpack(weight, std::move(*codes.packed))
+                                    : builder_.constant(weight + ".codes", std::move(codes.weight)),
                        builder_.constant(weight + ".scale", std::move(codes.scale)),
                        builder_.constant(weight + ".zero_point", std::move(codes.zero_point))},
                       weight, {{"axis", std::int64_t{0}}})};
@@ -227,6 +229,24 @@ class Converter {
     return values;
   }
 
+  // UINT4 came with opset 21 and IR version 10.
+  std::string unpack(const std::string& weight, PackedCodes packed) {
+    builder_.require_opset(21);
+    builder_.model().ir_version = 10;
+    const auto to_i32 = [&](const std::string& name, formats::Array array) {
+      return builder_.node("Cast", {builder_.constant(name, std::move(array))}, name + ".i32",
+                           {{"to", std::int64_t{6}}});
+    };
+    const std::string places =
+        builder_.node("Add",
+                      {to_i32(weight + ".ranks", std::move(packed.ranks)),
+                       to_i32(weight + ".offsets", std::move(packed.offsets))},
+                      weight + ".places");
+    return builder_.node("Gather",
+                         {builder_.constant(weight + ".levels", std::move(packed.levels)), places},
+                         weight + ".codes");
+  }
+
   formats::onnx::ValueInfo value_info(const std::string& name, NodeId id) const {
     formats::onnx::ValueInfo info;
     info.name = name;
@@ -237,6 +257,7 @@ class Converter {
   }
 
   const quant::Student& student_;
+  const ExportOptions& options_;
   const models::Graph& graph_;
   const Plan& plan_;
   std::vector<CodeBounds> bounds_;  // index = NodeId
@@ -249,8 +270,9 @@ class Converter {
 
 }  // namespace
 
-formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan) {
-  return Converter(student, plan).run();
+formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan,
+                                       const ExportOptions& options) {
+  return Converter(student, plan, options).run();
 }
 
 }  // namespace zsq::exporters

@@ -8,6 +8,7 @@
 
 namespace zsq::exporters {
 
-formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan);
+formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan,
+                                       const ExportOptions& options);
 
 }  // namespace zsq::exporters

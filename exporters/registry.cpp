@@ -14,7 +14,8 @@ constexpr std::array kExporters{
 };
 
 // What an ONNX file holds, in the order of Target.
-using MakeModel = formats::onnx::Model (*)(const quant::Student&, const Plan&);
+using MakeModel = formats::onnx::Model (*)(const quant::Student&, const Plan&,
+                                           const ExportOptions&);
 constexpr std::array<MakeModel, EnumNames<Target>::names.size()> kTargets{onnxruntime_model};
 
 }  // namespace
@@ -22,11 +23,11 @@ constexpr std::array<MakeModel, EnumNames<Target>::names.size()> kTargets{onnxru
 std::span<const Exporter> registry() { return kExporters; }
 
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
-                         const Metadata& metadata) {
+                         const Metadata& metadata, const ExportOptions& options) {
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
   const Plan plan = make_plan(student, sites);
   const MakeModel make = kTargets.at(static_cast<std::size_t>(student.options.target));
-  formats::onnx::Model model = make(student, plan);
+  formats::onnx::Model model = make(student, plan, options);
   model.producer_name = "zsq";
   model.producer_version = ZSQ_VERSION;
   model.metadata = metadata;

@@ -32,11 +32,8 @@ formats::Array pack(const at::Tensor& codes, std::int64_t bits) {
   if (bits > 4)
     return formats::Array::from<std::uint8_t>(formats::DType::u8, {n},
                                               {from, static_cast<std::size_t>(n)});
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>((n + 1) / 2));
-  for (std::int64_t i = 0; i < n; ++i)
-    bytes[static_cast<std::size_t>(i / 2)] |= static_cast<std::uint8_t>(from[i] << 4 * (i % 2));
-  const auto length = static_cast<std::int64_t>(bytes.size());
-  return formats::Array::from<std::uint8_t>(formats::DType::u8, {length}, bytes);
+  auto bytes = formats::pack_u4({n}, {from, static_cast<std::size_t>(n)}).data;
+  return {formats::DType::u8, {std::ssize(bytes)}, std::move(bytes)};
 }
 
 class StudentFile {
@@ -119,7 +116,7 @@ class StudentFile {
 }  // namespace
 
 ExportReport export_safetensors(const quant::Student& student, const std::filesystem::path& path,
-                                const Metadata& metadata) {
+                                const Metadata& metadata, const ExportOptions&) {
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
   StudentFile file(student);
   for (const quant::WeightSite& site : sites) file.add_layer(site);

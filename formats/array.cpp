@@ -13,6 +13,7 @@ std::size_t size_of(DType dtype) {
     case DType::u8:
     case DType::i8:
     case DType::boolean:
+    case DType::u4:
       return 1;
     case DType::f16:
     case DType::bf16:
@@ -32,8 +33,8 @@ std::size_t size_of(DType dtype) {
 }
 
 std::string_view name_of(DType dtype) {
-  constexpr std::string_view kNames[] = {"f16", "bf16", "f32", "f64", "u8",  "i8",     "u16",
-                                         "i16", "i32",  "u32", "i64", "u64", "boolean"};
+  constexpr std::string_view kNames[] = {"f16", "bf16", "f32", "f64", "u8",  "i8",      "u16",
+                                         "i16", "i32",  "u32", "i64", "u64", "boolean", "u4"};
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
@@ -53,16 +54,24 @@ std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape) {
       throw Error(ErrorCode::bad_input, "the shape of a tensor overflows 64 bits");
     bytes *= static_cast<std::size_t>(size);
   }
+  if (dtype == DType::u4) bytes = bytes / 2 + bytes % 2;
   return empty ? 0 : bytes;
 }
 
 std::int64_t Array::element_count() const {
-  return static_cast<std::int64_t>(byte_count(dtype, shape) / size_of(dtype));
+  return static_cast<std::int64_t>(byte_count(DType::u8, shape));
 }
 
 void require_consistent(const std::string& name, const Array& array) {
   if (array.data.size() != byte_count(array.dtype, array.shape))
     throw Error(ErrorCode::internal, "array '" + name + "' has data that does not fit its shape");
+}
+
+Array pack_u4(std::vector<std::int64_t> shape, std::span<const std::uint8_t> values) {
+  std::vector<std::byte> bytes((values.size() + 1) / 2);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    bytes[i / 2] |= static_cast<std::byte>(values[i] << 4 * (i % 2));
+  return {DType::u4, std::move(shape), std::move(bytes)};
 }
 
 const Array* find(const NamedArrays& arrays, std::string_view name) {

@@ -12,18 +12,20 @@
 
 namespace zsq::formats {
 
-enum class DType { f16, bf16, f32, f64, u8, i8, u16, i16, i32, u32, i64, u64, boolean };
+// u4: two elements a byte, the first in the low four bits; of an odd number the last byte's high
+// four bits are unused. Only ONNX files have it.
+enum class DType { f16, bf16, f32, f64, u8, i8, u16, i16, i32, u32, i64, u64, boolean, u4 };
 
 // Little-endian hosts only: the bytes of an Array are the bytes of the files.
 static_assert(std::endian::native == std::endian::little);
 
-std::size_t size_of(DType dtype);       // bytes per element
+std::size_t size_of(DType dtype);       // bytes per element; of u4 per two elements
 std::string_view name_of(DType dtype);  // "f32", ...
 
 struct Array {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;  // empty: a scalar
-  std::vector<std::byte> data;      // exactly element_count() * size_of(dtype) bytes
+  std::vector<std::byte> data;      // exactly byte_count(dtype, shape) bytes
 
   std::int64_t element_count() const;
 
@@ -45,6 +47,9 @@ std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape);
 
 // Error(internal) if the data of an array to be written does not fit its shape.
 void require_consistent(const std::string& name, const Array& array);
+
+// A u4 array of values below 16.
+Array pack_u4(std::vector<std::int64_t> shape, std::span<const std::uint8_t> values);
 
 // In file order.
 using NamedArrays = std::vector<std::pair<std::string, Array>>;

@@ -18,7 +18,7 @@ using protozero::pbf_wire_type;
 constexpr std::pair<DType, std::int32_t> kDataTypes[] = {
     {DType::f32, 1},  {DType::u8, 2},   {DType::i8, 3},      {DType::u16, 4},  {DType::i16, 5},
     {DType::i32, 6},  {DType::i64, 7},  {DType::boolean, 9}, {DType::f16, 10}, {DType::f64, 11},
-    {DType::u32, 12}, {DType::u64, 13}, {DType::bf16, 16}};
+    {DType::u32, 12}, {DType::u64, 13}, {DType::bf16, 16},   {DType::u4, 21}};
 
 // The field of TensorProto that holds the elements of a type where raw_data does not.
 enum TensorField : std::uint32_t {
@@ -57,6 +57,7 @@ std::pair<std::int64_t, std::int64_t> limits_of(DType dtype) {
     case DType::boolean:
       return {0, 1};
     case DType::u8:
+    case DType::u4:  // a byte of two elements
       return {0, 255};
     case DType::i8:
       return {-128, 127};
@@ -202,9 +203,10 @@ void read_data(pbf_reader message, Header& header, ExternalData& external) {
 DType from_data_type(std::int64_t data_type) {
   for (const auto& [dtype, number] : kDataTypes)
     if (number == data_type) return dtype;
-  throw Error(ErrorCode::unsupported_model,
-              "element type " + std::to_string(data_type) +
-                  " of TensorProto.DataType is not supported (numbers of 8 to 64 bits are)");
+  throw Error(
+      ErrorCode::unsupported_model,
+      "element type " + std::to_string(data_type) +
+          " of TensorProto.DataType is not supported (numbers of 8 to 64 bits and UINT4 are)");
 }
 
 std::int32_t to_data_type(DType dtype) {

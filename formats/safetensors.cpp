@@ -27,9 +27,10 @@ DType parse_dtype(const std::string& name) {
 }
 
 std::string_view dtype_text(DType dtype) {
-  return std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                      [&](const auto& entry) { return entry.first == dtype; })
-      ->second;
+  for (const auto& [known, text] : kDTypes)
+    if (known == dtype) return text;
+  throw Error(ErrorCode::usage,
+              "safetensors files have no element type " + std::string(name_of(dtype)));
 }
 
 using Entry = SafetensorsReader::Entry;

@@ -40,7 +40,8 @@ std::vector<std::string> architecture_names();
 Model build(const std::string& architecture, const formats::NamedArrays& state,
             std::uint64_t seed = 0);
 
-at::Tensor to_tensor(const formats::Array& array);  // same dtype, owns its memory
+// Same dtype (u4: u8), owns its memory.
+at::Tensor to_tensor(const formats::Array& array);
 formats::Array to_array(const at::Tensor& tensor);
 
 // What the BatchNorm layers allow, in words for a user.

@@ -18,9 +18,21 @@ constexpr std::pair<DType, at::ScalarType> kTypes[] = {
     {DType::u32, at::kUInt32},  {DType::i64, at::kLong},      {DType::u64, at::kUInt64},
     {DType::boolean, at::kBool}};
 
+// Two elements a byte, the first in the low four bits.
+at::Tensor unpacked(const formats::Array& array) {
+  formats::require_consistent("", array);
+  auto tensor = at::empty(array.shape, at::kByte);
+  auto* to = tensor.mutable_data_ptr<std::uint8_t>();
+  const auto from = array.as<std::uint8_t>();
+  for (std::int64_t i = 0; i < tensor.numel(); ++i)
+    to[i] = static_cast<std::uint8_t>(from[static_cast<std::size_t>(i / 2)] >> 4 * (i % 2) & 15);
+  return tensor;
+}
+
 }  // namespace
 
 at::Tensor to_tensor(const formats::Array& array) {
+  if (array.dtype == DType::u4) return unpacked(array);
   for (const auto& [dtype, type] : kTypes) {
     if (dtype != array.dtype) continue;
     auto tensor = at::empty(array.shape, at::TensorOptions(type));

@@ -2,10 +2,13 @@
 #include "quant/fold_batch_norm.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <limits>
+
+#include "quant/level_table.h"
 
 namespace zsq::quant {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 // Codes of one layer as floats, which hold them exactly. weight [C, n], the rest [C].
 struct Codes {
   at::Tensor q, zero_point, scale, bias;
+  at::Tensor levels;  // undefined: consecutive integers
 };
 
 void fold(Codes& codes, const Student& student, const models::Node& batch_norm,
@@ -28,6 +32,15 @@ void fold(Codes& codes, const Student& student, const models::Node& batch_norm,
   const double ends = static_cast<double>(spec.qmin + spec.qmax);
   codes.q = at::where(mirror.unsqueeze(1), codes.q.neg().add(ends), codes.q);
   codes.zero_point = at::where(mirror, codes.zero_point.neg().add(ends), codes.zero_point);
+  if (codes.levels.defined())
+    codes.levels = at::where(mirror.unsqueeze(1), codes.levels.neg().flip(1), codes.levels);
+}
+
+at::Tensor levels_of(const Codes& codes, const QuantizerSpec& spec) {
+  if (codes.levels.defined()) return codes.levels.to(at::kInt);
+  if (spec.num_bits > 4) return {};
+  const auto all = at::arange(spec.qmin, spec.qmax + 1, codes.zero_point.options());
+  return all.sub(codes.zero_point.unsqueeze(1)).to(at::kInt);
 }
 
 // Step of the layer's input, 0 if it is not quantized.
@@ -78,7 +91,8 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   Codes codes{q.to(at::kDouble).reshape({channels, -1}),
               grid.zero_point.to(at::kDouble).expand({channels}),
               grid.scale.to(at::kDouble).expand({channels}),
-              at::zeros({channels}, weight.options().dtype(at::kDouble))};
+              at::zeros({channels}, weight.options().dtype(at::kDouble)),
+              level_grids(*site.op, student.parameters).levels};
   const auto bias = layer.params.find("bias");
   if (bias != layer.params.end()) codes.bias = student.parameters.at(bias->second).to(at::kDouble);
 
@@ -88,6 +102,7 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   enlarge_tiny_scales(codes, input_scale(student, site.layer));
   result.codes = codes.q.to(at::kInt).reshape(weight.sizes());
   result.zero_point = codes.zero_point.to(at::kInt).contiguous();
+  result.levels = levels_of(codes, spec);
   result.scale = codes.scale.to(at::kFloat).contiguous();
   result.bias = codes.bias.to(at::kFloat).contiguous();
   return result;

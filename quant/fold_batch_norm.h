@@ -11,8 +11,11 @@
 namespace zsq::quant {
 
 struct IntegerWeights {
-  at::Tensor codes;                // int32, shape of the weight, within [qmin, qmax]
-  at::Tensor zero_point;           // int32 [C]
+  at::Tensor codes;       // int32, shape of the weight, within [qmin, qmax]
+  at::Tensor zero_point;  // int32 [C]
+  // int32 [C, 2^bits], ascending: what a code of the grid minus its zero point can be. For 4 bits
+  // and fewer, else undefined.
+  at::Tensor levels;
   at::Tensor scale;                // f32 [C] > 0
   at::Tensor bias;                 // f32 [C]
   models::NodeId batch_norm = -1;  // the node folded in; -1: none follows

@@ -76,6 +76,8 @@ void validate(const Recipe& recipe) {
           "quantize.weights.range_every_step=false");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
+  require(recipe.exporting.onnx || !recipe.exporting.packed,
+          "export.packed is a form of model.onnx, which export.onnx=false leaves out");
 }
 
 std::string to_yaml(const Recipe& recipe) {

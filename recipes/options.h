@@ -27,6 +27,7 @@ struct ModelSettings {
 struct ExportSettings {
   bool onnx = true;
   bool safetensors = true;
+  bool packed = false;
 };
 
 struct ProcessOptions {
@@ -53,6 +54,10 @@ void visit_export_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"export.onnx", "write model.onnx (Q/DQ)"}, o.onnx);
   visit(SettingInfo{"export.safetensors", "write model.safetensors (codes and scales)"},
         o.safetensors);
+  visit(SettingInfo{"export.packed",
+                    "in model.onnx store weights of 4 bits and fewer as UINT4 (opset 21): half the "
+                    "file, the same results and speed in onnxruntime"},
+        o.packed);
 }
 
 template <class Visitor, class Options>

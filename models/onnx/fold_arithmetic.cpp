@@ -20,10 +20,16 @@ namespace {
 
 at::Tensor is_batch(const at::Tensor& x) { return x.eq(kBatch); }
 
+// Codes of weights have narrow types, which the batch does not fit into.
+bool may_hold_batch(const at::Tensor& x) {
+  return at::isFloatingType(x.scalar_type()) || x.scalar_type() == at::kLong;
+}
+
 template <class Function>
 at::Tensor combine(const Call& call, Function function) {
   const auto &a = call.constant(0), &b = call.constant(1);
   auto result = function(a, b);
+  if (!may_hold_batch(a) && !may_hold_batch(b)) return result;
   const auto from_batch = is_batch(a).logical_or(is_batch(b));
   if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
     call.fail("calculates with the batch size, which is open");

@@ -37,7 +37,7 @@ void write_files(const StageContext& context, const ExportSettings& settings,
   for (const exporters::Exporter& exporter : exporters::registry()) {
     if (!is_asked_for(settings, exporter.name)) continue;
     report.files.push_back(output.file(std::string(exporter.file)));
-    exported = exporter.write(student, report.files.back(), metadata);
+    exported = exporter.write(student, report.files.back(), metadata, {settings.packed});
   }
   for (LayerResult& layer : report.layers)
     for (const exporters::ExecutesAs& row : exported.layers)

@@ -14,7 +14,8 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it 
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import numpy_helper
+
+from integer_model import Interpreter
 
 LAYERS = ("Conv", "Gemm")
 IN_FLOAT = ("Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "Add", "Mul", "HardSwish",
@@ -22,7 +23,7 @@ IN_FLOAT = ("Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "
 
 
 def weight_faults(model):
-    arrays = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    arrays = Interpreter(model).constants()
     made_by = {output: node for node in model.graph.node for output in node.output}
     for node in model.graph.node:
         if node.op_type not in LAYERS:

@@ -46,11 +46,11 @@ def executed_operators(model_bytes):
 
 def code_values(model):
     """Names of the code tensors that go into a DequantizeLinear on an activation."""
-    initial = {t.name for t in model.graph.initializer}
+    constant = Interpreter(model).constants()
     return [
         node.input[0]
         for node in model.graph.node
-        if node.op_type == "DequantizeLinear" and node.input[0] not in initial
+        if node.op_type == "DequantizeLinear" and node.input[0] not in constant
     ]
 
 

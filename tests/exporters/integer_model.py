@@ -9,6 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 F32 = np.float32
+UNPACK = ("Cast", "Add", "Gather")
 
 
 class Codes:
@@ -95,8 +96,18 @@ class Interpreter:
         self.initial = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
 
     def run(self, images):
-        values = dict(self.initial, input=images)
+        return self.values_of(self.model.graph.node, dict(self.initial, input=images))
+
+    def constants(self):
+        """Initialisers, and the codes that nodes unpack from them."""
+        values = dict(self.initial)
         for node in self.model.graph.node:
+            if node.op_type in UNPACK and all(name in values for name in node.input):
+                self.values_of([node], values)
+        return values
+
+    def values_of(self, nodes, values):
+        for node in nodes:
             attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
             inputs = [values[name] if name else None for name in node.input]
             values[node.output[0]] = getattr(self, node.op_type)(attributes, *inputs)
@@ -133,6 +144,12 @@ class Interpreter:
 
     def DequantizeLinear(self, _, q, scale, zero=np.int64(0)):
         return Codes(q.astype(np.int64), scale, zero)
+
+    def Cast(self, attributes, x):
+        return x.astype(onnx.helper.tensor_dtype_to_np_dtype(attributes["to"]))
+
+    def Gather(self, attributes, data, indices):
+        return np.take(data, indices, attributes.get("axis", 0))
 
     def Min(self, _, x, bound):
         return np.minimum(x, int(bound))

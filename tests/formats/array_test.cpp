@@ -21,6 +21,18 @@ TEST(Array, SizesAndNames) {
   EXPECT_EQ(Array({DType::f32, {2, 0}, {}}).element_count(), 0);
 }
 
+TEST(Array, TwoElementsOfFourBitsAreAByte) {
+  const std::uint8_t values[] = {1, 15, 7};
+  const Array array = pack_u4({3, 1}, values);
+  EXPECT_EQ(array.dtype, DType::u4);
+  EXPECT_EQ(array.element_count(), 3);
+  EXPECT_EQ(byte_count(DType::u4, array.shape), 2u);
+  const auto bytes = array.as<std::uint8_t>();
+  EXPECT_EQ(std::vector<int>(bytes.begin(), bytes.end()), (std::vector<int>{0xf1, 0x07}));
+  const std::int64_t large[] = {1LL << 40, 1LL << 40};
+  expect_error([&] { byte_count(DType::u4, large); }, ErrorCode::bad_input, "overflows");
+}
+
 TEST(Array, ImpossibleShapesAreRefused) {
   const std::int64_t negative[] = {3, -1}, large[] = {1LL << 40, 1LL << 40};
   expect_error([&] { byte_count(DType::u8, negative); }, ErrorCode::bad_input, "-1");

@@ -24,6 +24,7 @@ Model example() {
   model.producer_version = "1";
   model.graph.name = "net";
   model.graph.initializers = every_dtype();
+  model.graph.initializers.emplace_back("u4", pack_u4({3}, std::vector<std::uint8_t>{9, 0, 15}));
   model.graph.inputs = {{"input", 1, {{-1, "N"}, {3, ""}, {-1, ""}}}};
   model.graph.outputs = {{"logits", 10, {}}};
   Node node;
@@ -151,6 +152,9 @@ TEST(Onnx, TypedData) {
               make_array<double>(DType::f64, {2}, {1, 2}));
   expect_same(parse_tensor(folder, two + number(2, 12) + number(11, 1) + number(11, 4'000'000'000)),
               make_array<std::uint32_t>(DType::u32, {2}, {1, 4'000'000'000u}));
+  expect_same(
+      parse_tensor(folder, number(1, 3) + number(2, 21) + text(5, varint(0x21) + varint(3))),
+      pack_u4({3}, std::vector<std::uint8_t>{1, 2, 3}));
   expect_error([&] { parse_tensor(folder, two + number(2, 3) + number(5, 1) + number(5, 200)); },
                ErrorCode::bad_input, "200");
 }

@@ -91,6 +91,16 @@ TEST(Safetensors, WritesExactlyTheseBytes) {
                        raw(2.0f) + "\x07"));
 }
 
+TEST(Safetensors, ElementsOfFourBitsAreRefused) {
+  const TempFolder folder;
+  const std::uint8_t values[] = {1, 2};
+  expect_error(
+      [&] {
+        write_safetensors(folder / "x", {{{"q", pack_u4({2}, values)}}, {}});
+      },
+      ErrorCode::usage, "u4");
+}
+
 TEST(Safetensors, EveryCutIsAnError) {
   const TempFolder folder;
   write_safetensors(folder / "x", {every_dtype(), {}});

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
@@ -86,6 +87,27 @@ TEST(QuantizedFile, ChainWeightsAndBiasAreRead) {
   const auto w = at::tensor({0.5F, -1.0F, 0.25F, -0.625F}).reshape({2, 2, 1, 1});
   const auto b = at::tensor({0.875F, -0.28125F});
   EXPECT_TRUE(at::allclose(result, at::conv2d(image, w, b).flatten(1), 1e-5, 1e-6));
+}
+
+// Ranks of 4 bits among the levels of each channel: codes {1, -2} of {-2, 1} and {3, -4} of {-4,
+// 3}.
+TEST(QuantizedFile, PackedWeightsAreRead) {
+  const std::uint8_t ranks[] = {1, 0, 1, 0};
+  auto file = quantized_conv();
+  file.initializer("levels", at::tensor(Ints{-2, 1, -4, 3}, at::kChar))
+      .initializer("offsets", at::tensor(Ints{0, 2}, at::kInt).to(at::kUInt16).view({2, 1, 1, 1}));
+  auto& graph = file.file.graph;
+  graph.initializers.emplace_back("ranks", formats::pack_u4({2, 2, 1, 1}, ranks));
+  const test::Attributes to_i32{{"to", std::int64_t{6}}};
+  graph.nodes.insert(graph.nodes.begin(),
+                     {{"r", "Cast", "", {"ranks"}, {"r"}, to_i32},
+                      {"o", "Cast", "", {"offsets"}, {"o"}, to_i32},
+                      {"places", "Add", "", {"r", "o"}, {"places"}, {}},
+                      {"unpacked", "Gather", "", {"levels", "places"}, {"unpacked"}, {}}});
+  graph.nodes[7].inputs[0] = "unpacked";
+  Reader packed, plain;
+  const auto x = at::linspace(-2, 5, 64).reshape({2, 2, 4, 4});
+  EXPECT_TRUE(at::equal(file.run(x, packed.options), quantized_conv().run(x, plain.options)));
 }
 
 TEST(QuantizedFile, MaxAndClipNarrowTheCodesToo) {

@@ -103,6 +103,34 @@ TEST(IntegerWeights, NegativeGammaMirrorsCodes) {
   EXPECT_TRUE(at::equal(a.scale, b.scale));
 }
 
+// By hand: codes of b bits are consecutive, whatever the sign of gamma; with level tables they are
+// the table, mirrored with the codes.
+TEST(IntegerWeights, NameWhatACodeCanBe) {
+  auto model = test::residual_network();
+  model.parameters.at("a.bn.gamma")[0].abs_().neg_();
+  const auto student = student_of(model, Symmetry::no, true, false, 3);
+  for (const auto& site : weight_sites(student)) {
+    const auto integer = integer_weights(student, site);
+    EXPECT_EQ(integer.levels.defined(), site.op->spec().num_bits == 3);
+    if (!integer.levels.defined()) continue;
+    EXPECT_EQ(integer.levels.size(1), 8);
+    EXPECT_TRUE(integer.levels.diff().eq(1).all().item<bool>());
+    EXPECT_TRUE(at::equal(integer.levels.select(1, 0), integer.zero_point.neg().sub(4)));
+  }
+  QuantOptions options;
+  options.weights.level_tables = {LevelTable::normal};
+  const auto tables = insert_quantizers(model, options);
+  for (const auto& site : weight_sites(tables)) {
+    if (site.op->spec().num_bits != 4) continue;
+    const auto integer = integer_weights(tables, site);
+    const auto distances =
+        integer.codes.flatten(1).unsqueeze(2).sub(integer.levels.unsqueeze(1)).abs();
+    EXPECT_EQ(std::get<0>(distances.min(2)).max().item<int>(), 0) << site.parameter;
+    EXPECT_TRUE(integer.levels.diff().gt(0).all().item<bool>());
+    EXPECT_TRUE(integer.levels.diff().ne(1).any().item<bool>());
+  }
+}
+
 // Symmetric codes of 8 bits change their signs and keep the zero point 0, so int8 holds them.
 TEST(IntegerWeights, NegativeGammaGivesSymmetricCodesNoZeroPoint) {
   auto model = test::residual_network();

@@ -229,6 +229,10 @@ TEST(Recipe, ContradictionsAreNamed) {
                load_recipe("deploy", {"export.onnx=false", "export.safetensors=false"});
              }),
              "nothing would be written");
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"export.onnx=false", "export.packed=true"});
+             }),
+             "a form of model.onnx");
 }
 
 // A preset is a set of keys, so it replaces those before it; of resize and crop_fraction the last
