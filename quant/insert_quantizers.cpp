@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
+#include "quant/choose_levels.h"
 #include "quant/data_free/equalize.h"
-#include "quant/level_table.h"
 #include "quant/placement.h"
 #include "quant/rounding/registry.h"
 #include "quant/split_hard_swish.h"
@@ -117,8 +117,9 @@ class Inserter {
 
   std::shared_ptr<const WeightQuantizer> with_levels(std::shared_ptr<const WeightQuantizer> op,
                                                      const at::Tensor& weight) {
+    const WeightOptions& options = student_.options.weights;
     auto grids = choose_levels(weight.detach().flatten(1), op->spec().num_bits,
-                               student_.options.weights.level_tables);
+                               options.level_tables, options.level_choice);
     student_.parameters.set(op->zero_point_name(), at::zeros_like(grids.scale));
     student_.parameters.set(op->scale_name(), std::move(grids.scale));
     student_.parameters.set(op->levels_name(), std::move(grids.levels));

@@ -7,14 +7,16 @@
 // codes, of which the weights use 2^bits; so rounding decides them for good, and methods that move
 // weights afterwards refuse (quant/number_format.h).
 //
-//   integer        the asymmetric uniform grid: levels q - zero_point
-//   fp4            +-{0, 1, 2, 3, 4, 6, 8, 12} (e2m1), 4 bits
-//   flint          +-{0, 1, 2, 3, 4, 6, 8, 16}; +-{0, 1, 2, 4} in 3 bits (ANT, 2208.14286)
-//   power_of_two   +-{0, 1, 2, 4, ..., 64}; as flint in 3 bits
-//   normal         quantiles of the normal distribution (NF4, 2305.14314) times 64, rounded, 4 bits
-//   learned        2^bits levels by Lloyd's algorithm on the layer's rows, each divided by its root
-//                  mean square; one level is 0
-// Tables that are not their own mirror image are tried both ways round.
+//   integer            the asymmetric uniform grid: levels q - zero_point
+//   symmetric_integer  -8..7; -4..3 in 3 bits
+//   fp4                +-{0, 1, 2, 3, 4, 6, 8, 12} (e2m1), 4 bits
+//   flint              +-{0, 1, 2, 3, 4, 6, 8, 16}; +-{0, 1, 2, 4} in 3 bits (ANT, 2208.14286)
+//   power_of_two       +-{0, 1, 2, 4, ..., 64}; as flint in 3 bits
+//   normal             quantiles of the normal distribution (NF4, 2305.14314) times 64, rounded, 4
+//                      bits
+//   learned            2^bits levels by Lloyd's algorithm on the layer's rows, each divided by its
+//                      root mean square; one level is 0
+// Of normal and learned the mirror image is tried too.
 #pragma once
 #include <vector>
 
@@ -36,26 +38,12 @@ struct LevelGrids {
   at::Tensor levels;  // f32 [C, 2^bits], ascending; a shorter table repeats its last level
 };
 
-// For each row of f32 [C, n] the table, and a scale, of the smallest squared error. Scales put the
-// largest weight at 1.49, 1.45, ..., 0.33 times the largest level; integer: as mse_grid().
-LevelGrids choose_levels(const at::Tensor& rows, std::int64_t bits,
-                         const std::vector<LevelTable>& tables);
-
 // The tables of a layer, each once: what files store, and what they cost.
 struct DistinctLevels {
   at::Tensor levels;  // [T, 2^bits], the rows that occur, in ascending order; 1 <= T <= 26
   at::Tensor index;   // i64 [C]: levels.index_select(0, index) is what the channels have
 };
 DistinctLevels distinct_levels(const at::Tensor& levels);
-
-// f32 of the weight's shape: the level nearest to each weight, times the scale. With
-// `cancel_errors` then, within each kernel and after that within each channel, weights change to
-// their other neighbouring level while that brings the sum of the errors nearer to 0, those first
-// whose squared error rises least for it (SQuant, 2202.07471, for levels at unequal distances).
-at::Tensor round_to_levels(const at::Tensor& weight, const LevelGrids& grids, bool cancel_errors);
-
-// All weights of a student that have tables, each once.
-void round_weights_to_levels(Student& student, bool cancel_errors);
 
 // What choose_levels() found for a quantizer; both undefined if it has no tables.
 LevelGrids level_grids(const WeightQuantizer& op, const models::ParameterStore& parameters);

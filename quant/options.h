@@ -16,7 +16,8 @@ enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq, adaround };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entropy };
-enum class LevelTable { integer, fp4, flint, power_of_two, normal, learned };
+enum class LevelTable { integer, symmetric_integer, fp4, flint, power_of_two, normal, learned };
+enum class LevelChoice { channel, layer };
 enum class BiasCorrection { none, bn_statistics };
 enum class Equalization { none, inverted_residuals, all };
 
@@ -44,8 +45,12 @@ struct EnumNames<WeightRounding> {
 constexpr bool needs_images(WeightRounding rounding) { return rounding >= WeightRounding::gptq; }
 template <>
 struct EnumNames<LevelTable> {
-  static constexpr std::array<std::string_view, 6> names{"int",          "fp4",    "flint",
-                                                         "power_of_two", "normal", "learned"};
+  static constexpr std::array<std::string_view, 7> names{
+      "int", "symmetric_int", "fp4", "flint", "power_of_two", "normal", "learned"};
+};
+template <>
+struct EnumNames<LevelChoice> {
+  static constexpr std::array<std::string_view, 2> names{"channel", "layer"};
 };
 template <>
 struct EnumNames<BiasCorrection> {
@@ -76,7 +81,8 @@ struct WeightOptions {
   bool range_every_step = false;
   WeightRounding rounding = WeightRounding::nearest;  // at the start
   std::vector<LevelTable> level_tables;               // of layers with 3 or 4 bits; empty: uniform
-  std::vector<LayerBits> layer_bits;                  // go before num_bits and first_last_bits
+  LevelChoice level_choice = LevelChoice::channel;
+  std::vector<LayerBits> layer_bits;  // go before num_bits and first_last_bits
 };
 
 struct ActivationOptions {
@@ -150,6 +156,11 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "without reconstruction and fine-tuning",
                     "", 0, 0, "ANT; NF4"},
         o.weights.level_tables);
+  visit(SettingInfo{"quantize.weights.level_choice",
+                    "of quantize.weights.level_tables, each output channel takes the table of its "
+                    "least squared error, or all channels of a layer take one, with ANT's scales",
+                    "", 0, 0, "ANT"},
+        o.weights.level_choice);
   visit(SettingInfo{"quantize.gptq.images",
                     "images for GPTQ-style rounding, from generate.bank or made by generate.images",
                     "images", 1, 1e6},

@@ -74,6 +74,9 @@ void validate(const Recipe& recipe) {
   require(!tables || (q.weights.per_channel && !q.weights.range_every_step),
           "quantize.weights.level_tables needs quantize.weights.per_channel=true and "
           "quantize.weights.range_every_step=false");
+  require(tables || q.weights.level_choice == LevelChoice::channel,
+          "quantize.weights.level_choice=layer chooses among quantize.weights.level_tables, which "
+          "is empty");
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
   require(recipe.exporting.onnx || !recipe.exporting.packed,

@@ -20,6 +20,7 @@ std::string weights_in_words(const QuantOptions& q) {
   if (q.equalize != Equalization::none) words += ", equalized";
   for (std::size_t i = 0; i < w.level_tables.size(); ++i)
     words += (i ? "|" : ", levels ") + std::string(enum_name(w.level_tables[i]));
+  if (w.level_choice == LevelChoice::layer) words += " by layer";
   if (w.rounding != WeightRounding::nearest)
     words += ", " + std::string(quant::rounding_method(w.rounding).title);
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";

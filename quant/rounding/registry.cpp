@@ -4,9 +4,9 @@
 #include <array>
 
 #include "core/registry.h"
-#include "quant/level_table.h"
 #include "quant/rounding/adaround.h"
 #include "quant/rounding/gptq.h"
+#include "quant/rounding/round_to_levels.h"
 #include "quant/rounding/squant.h"
 
 namespace zsq::quant {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cuda_kernels/quant_math.h"
-#include "quant/level_table.h"
+#include "quant/rounding/round_to_levels.h"
 
 namespace zsq::quant {
 namespace {

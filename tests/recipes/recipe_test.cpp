@@ -219,6 +219,8 @@ TEST(Recipe, ContradictionsAreNamed) {
             2U);
   EXPECT_EQ(load_recipe("instant+gptq+tables").quantize.weights.level_tables,
             std::vector{LevelTable::normal});
+  EXPECT_HAS(message_of([] { load_recipe("instant", {"quantize.weights.level_choice=layer"}); }),
+             "level_tables");
   EXPECT_HAS(message_of([] { load_recipe("instant", {"quantize.weights.level_tables=fp5"}); }),
              "did you mean 'fp4'");
   EXPECT_HAS(message_of([] { load_recipe("deploy", {"quantize.weights.range_every_step=true"}); }),

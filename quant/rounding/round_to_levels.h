@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rounding of weights that have level tables (quant/level_table.h).
+#pragma once
+#include "quant/level_table.h"
+
+namespace zsq::quant {
+
+// f32 of the weight's shape: the level nearest to each weight, times the scale. With
+// `cancel_errors` then, within each kernel and after that within each channel, weights change to
+// their other neighbouring level while that brings the sum of the errors nearer to 0, those first
+// whose squared error rises least for it (SQuant, 2202.07471, for levels at unequal distances).
+at::Tensor round_to_levels(const at::Tensor& weight, const LevelGrids& grids, bool cancel_errors);
+
+// All weights of a student that have tables, each once.
+void round_weights_to_levels(Student& student, bool cancel_errors);
+
+}  // namespace zsq::quant
