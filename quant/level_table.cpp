@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/level_table.h"
 
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/unique_dim.h>
 
 #include <algorithm>
@@ -82,6 +83,15 @@ std::vector<float> learned_levels(const at::Tensor& rows, std::int64_t bits) {
         static_cast<float>(std::nearbyint(level * kLargestLevel / std::max(top, 1e-20))));
   std::sort(rounded.begin(), rounded.end());
   return rounded;
+}
+
+Neighbours neighbours(const at::Tensor& x, const at::Tensor& levels) {
+  const auto rows = x.flatten(1).contiguous(), table = levels.contiguous();
+  const std::int64_t last = table.size(1) - 1;
+  const auto above = at::searchsorted(table, rows, /*out_int32=*/false, /*right=*/true);
+  const auto below = table.gather(1, above.sub(1).clamp_min(0));
+  const auto gap = table.gather(1, above.clamp_max(last)).sub(below);
+  return {below.view(x.sizes()), gap.masked_fill(above.eq(0), 0).view(x.sizes())};
 }
 
 DistinctLevels distinct_levels(const at::Tensor& levels) {

@@ -4,8 +4,8 @@
 // are. The code of a weight is its level, an integer in [-64, 64] with zero point 0: files hold it
 // as int8, which every runtime executes at full speed, and 2 * 255 * 64 fits into the 16 bits in
 // which x86 without VNNI adds up two products. To the kernels such a grid is a uniform one of 129
-// codes, of which the weights use 2^bits; so rounding decides them for good, and methods that move
-// weights afterwards refuse (quant/number_format.h).
+// codes, of which the weights use 2^bits; so rounding decides them for good. Learned rounding moves
+// between neighbouring levels; fine-tuning refuses (quant/number_format.h).
 //
 //   integer            the asymmetric uniform grid: levels q - zero_point
 //   symmetric_integer  -8..7; -4..3 in 3 bits
@@ -44,6 +44,14 @@ struct DistinctLevels {
   at::Tensor index;   // i64 [C]: levels.index_select(0, index) is what the channels have
 };
 DistinctLevels distinct_levels(const at::Tensor& levels);
+
+// Between which levels of its channel a number lies.
+struct Neighbours {
+  at::Tensor below;  // f32, the shape of x: the largest level that is not above x
+  at::Tensor gap;    // to the next one; x beyond the ends has the level there, and 0
+};
+// x f32 [C, ...], in units of the scale; levels as in LevelGrids.
+Neighbours neighbours(const at::Tensor& x, const at::Tensor& levels);
 
 // What choose_levels() found for a quantizer; both undefined if it has no tables.
 LevelGrids level_grids(const WeightQuantizer& op, const models::ParameterStore& parameters);

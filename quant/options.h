@@ -153,7 +153,7 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"quantize.weights.level_tables",
                     "of layers with 3 or 4 bits: tables of levels, the best of which is chosen for "
                     "each output channel (int: the uniform grid); empty: uniform grids. For runs "
-                    "without reconstruction and fine-tuning",
+                    "without fine-tuning",
                     "", 0, 0, "ANT; NF4"},
         o.weights.level_tables);
   visit(SettingInfo{"quantize.weights.level_choice",

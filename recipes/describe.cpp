@@ -67,10 +67,10 @@ void validate(const Recipe& recipe) {
               " finds codes on ranges that stay, which contradicts "
               "quantize.weights.range_every_step; set that to false, or the rounding to squant");
   const bool tables = !q.weights.level_tables.empty();
-  require(!tables || (!reconstructs && recipe.finetune.iterations == 0),
-          "quantize.weights.level_tables is for weights that rounding decides, and "
-          "reconstruct.iterations or finetune.iterations would move them; use --recipe instant or "
-          "instant+gptq");
+  require(!tables || recipe.finetune.iterations == 0,
+          "quantize.weights.level_tables is for weights that rounding or reconstruction decides, "
+          "and finetune.iterations would move them; use --recipe instant, instant+gptq or "
+          "deploy+reconstruct");
   require(!tables || (q.weights.per_channel && !q.weights.range_every_step),
           "quantize.weights.level_tables needs quantize.weights.per_channel=true and "
           "quantize.weights.range_every_step=false");

@@ -3,15 +3,39 @@
 
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/ones_like.h>
 
 #include <cmath>
 
+#include "quant/level_table.h"
+
 namespace zsq::quant {
+namespace {
+
+// The units that codes are counted in, so that the error has the same weight beside the regulariser
+// on any grid: the scale, or the mean distance of a table's levels. All [] or [C].
+struct Steps {
+  at::Tensor size, lowest, highest;
+  at::Tensor table;  // [C, L]; undefined: consecutive integers
+};
+
+Steps steps_of(const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+               const at::Tensor& levels) {
+  if (!levels.defined()) {
+    const auto zero = grid.zero_point.neg();
+    return {grid.scale, zero.add(spec.qmin), zero.add(spec.qmax), {}};
+  }
+  const auto first = levels.select(1, 0), last = levels.select(1, -1);
+  const auto step = last.sub(first).div(levels.size(1) - 1);
+  return {grid.scale.mul(step), first.div(step), last.div(step),
+          levels.div(step.unsqueeze(1)).cpu()};
+}
+
+}  // namespace
 
 LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMoments& moments,
                                       const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-                                      const GptqOptions& options, const at::Tensor&) {
-  require_uniform(spec.format, "AdaRound");
+                                      const GptqOptions& options, const at::Tensor& levels) {
   constexpr int kSteps = 600;
   constexpr double kRate = 1e-2, kFirst = 0.9, kSecond = 0.999;  // of Adam
   const auto f32 = at::TensorOptions().dtype(at::kFloat);
@@ -21,18 +45,24 @@ LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMomen
   const auto rows = [&](const at::Tensor& t) {
     return t.detach().cpu().expand({weight.size(0)}).reshape({h.size(0), -1, 1});
   };
-  const auto scale = rows(grid.scale), zero = rows(grid.zero_point);
+  const Steps steps = steps_of(grid, spec, levels);
+  const auto scale = rows(steps.size), lowest = rows(steps.lowest), highest = rows(steps.highest);
   const auto w = weight.detach().cpu().reshape({h.size(0), -1, h.size(1)}).div(scale);
-  const auto below = w.floor(), lowest = zero.neg().add(spec.qmin),
-             highest = zero.neg().add(spec.qmax);
-  auto v = w.sub(below).add(0.1).div(1.2).logit(), m = v.mul(0), n = v.mul(0);
+  auto below = w.floor(), gap = at::ones_like(scale);
+  if (levels.defined()) {
+    const auto between = neighbours(w.flatten(0, 1), steps.table);
+    below = between.below.view(w.sizes());
+    gap = between.gap.view(w.sizes());
+  }
+  const auto share = w.sub(below).div(gap).masked_fill(gap.eq(0), 0);
+  auto v = share.add(0.1).div(1.2).logit(), m = v.mul(0), n = v.mul(0);
   for (int step = 1; step <= kSteps; ++step) {
     const double beta = 20 - 18.0 * step / kSteps;
     const auto p = v.sigmoid(), open = p.mul(1.2).sub(0.1), gate = open.clamp(0, 1);
-    const auto code = below.add(gate), error = at::clamp(code, lowest, highest).sub(w);
+    const auto code = below.add(gate.mul(gap)), error = at::clamp(code, lowest, highest).sub(w);
     const auto inside = code.ge(lowest).logical_and(code.le(highest));
     const auto away = gate.mul(2).sub(1);
-    const auto slope = error.matmul(h).mul(2).mul(inside).sub(
+    const auto slope = error.matmul(h).mul(2).mul(inside).mul(gap).sub(
         away.abs().pow(beta - 1).mul(away.sign()).mul(2 * beta * 0.01));
     const auto g = slope.mul(open.eq(gate)).mul(p.mul(p.neg().add(1)).mul(1.2));
     m.mul_(kFirst).add_(g, 1 - kFirst);
@@ -41,7 +71,7 @@ LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMomen
         m.div(1 - std::pow(kFirst, step)).div(n.div(1 - std::pow(kSecond, step)).sqrt().add(1e-8)),
         kRate);
   }
-  const auto codes = at::clamp(below.add(v.sigmoid().ge(0.5)), lowest, highest);
+  const auto codes = at::clamp(below.add(v.sigmoid().ge(0.5).mul(gap)), lowest, highest);
   const auto error = codes.sub(w).mul(scale);
   return {codes.mul(scale).view(weight.sizes()).to(weight.device()), grid.scale,
           error.matmul(h.mul(power)).mul(error).sum().item<double>()};

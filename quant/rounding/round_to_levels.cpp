@@ -3,9 +3,14 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/searchsorted.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "quant/nearest_level.h"
@@ -84,6 +89,28 @@ at::Tensor round_to_levels(const at::Tensor& weight, const LevelGrids& grids, bo
     }
   });
   return out.to(weight.device());
+}
+
+at::Tensor inside_cells(const at::Tensor& weight, const at::Tensor& rounded,
+                        const LevelGrids& grids) {
+  constexpr double kHalf = 0.5, kInside = kHalf - 1.0 / 64;  // of the gap to a neighbour
+  const auto scale = grids.scale.unsqueeze(1), levels = grids.levels.contiguous();
+  const auto x = weight.flatten(1).div(scale);
+  const auto level = rounded.flatten(1).div(scale).round();
+  const auto other = [&](bool above) {
+    const auto place = at::searchsorted(levels, level, /*out_int32=*/false, /*right=*/above);
+    const auto rank = above ? place : place.sub(1);
+    const auto found = levels.gather(1, rank.clamp(0, levels.size(1) - 1));
+    const double end =
+        above ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+    return found.masked_fill(rank.lt(0).logical_or(rank.eq(levels.size(1))), end);
+  };
+  const auto below = level.sub(other(false)), above = other(true).sub(level);  // gaps
+  const auto lies_within = [&](double share) {
+    return at::minimum(at::maximum(x, level.sub(below, share)), level.add(above, share));
+  };
+  const auto moved = lies_within(kHalf).ne(x);
+  return at::where(moved, lies_within(kInside), x).mul(scale).view(weight.sizes());
 }
 
 void round_weights_to_levels(Student& student, bool cancel_errors) {

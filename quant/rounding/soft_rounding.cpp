@@ -6,6 +6,8 @@
 #include <ATen/ops/logit.h>
 #include <ATen/ops/sigmoid.h>
 
+#include "quant/level_table.h"
+
 namespace zsq::quant {
 namespace {
 
@@ -27,25 +29,32 @@ at::Tensor along_rows(const at::Tensor& t, const at::Tensor& weight) {
 SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& weight,
                            const models::ParameterStore& parameters)
     : scale_name_(quantizer.scale_name()) {
-  require_uniform(quantizer.spec().format, "learned rounding (AdaRound)");
   const at::NoGradGuard no_grad;
   const auto [scale, zero_point] = quantizer.grid(weight, parameters);
   const auto steps = weight.div(along_rows(scale, weight));
   floor_ = steps.floor();
-  logits_ = at::logit(steps.sub(floor_).sub(kBelow).div(kStretch)).requires_grad_(true);
+  auto share = steps.sub(floor_);
+  if (const auto levels = level_grids(quantizer, parameters).levels; levels.defined()) {
+    auto [below, gap] = neighbours(steps, levels);
+    floor_ = below;
+    gap_ = gap;
+    share = steps.sub(floor_).div(gap_).masked_fill(gap_.eq(0), 0);
+  }
+  logits_ = at::logit(share.sub(kBelow).div(kStretch)).requires_grad_(true);
   const auto zero = along_rows(zero_point, weight);
   lowest_ = zero.neg().add(quantizer.spec().qmin);
   highest_ = zero.neg().add(quantizer.spec().qmax);
 }
 
-at::Tensor SoftRounding::on_grid(const at::Tensor& steps,
+at::Tensor SoftRounding::on_grid(const at::Tensor& share,
                                  const models::ParameterStore& parameters) const {
+  const auto steps = (gap_.defined() ? share.mul(gap_) : share).add(floor_);
   return at::clamp(steps, lowest_, highest_).mul(along_rows(parameters.at(scale_name_), floor_));
 }
 
 at::Tensor SoftRounding::forward(const std::vector<at::Tensor>&,
                                  const models::ParameterStore& parameters) const {
-  return on_grid(gate(logits_).add(floor_), parameters);
+  return on_grid(gate(logits_), parameters);
 }
 
 at::Tensor SoftRounding::rounding_regularizer(double sharpness) const {
@@ -54,7 +63,7 @@ at::Tensor SoftRounding::rounding_regularizer(double sharpness) const {
 
 at::Tensor SoftRounding::decided(const models::ParameterStore& parameters) const {
   const at::NoGradGuard no_grad;
-  return on_grid(gate(logits_).ge(0.5).to(floor_.scalar_type()).add(floor_), parameters);
+  return on_grid(gate(logits_).ge(0.5).to(floor_.scalar_type()), parameters);
 }
 
 }  // namespace zsq::quant

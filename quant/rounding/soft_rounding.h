@@ -4,14 +4,15 @@
 // neighbour below, B = floor(w / s0), and learns for each weight how far to go to the one above:
 //   h(v) = clamp(1.2 sigmoid(v) - 0.1, 0, 1),   w^ = s clamp(B + h(v), qmin - z, qmax - z)
 // v starts where h(v) = w / s0 - B, so that w^ = w inside the range; s is the quantizer's scale in
-// the store.
+// the store. With a level table (quant/level_table.h) B is the level below w / s0 and g the gap to
+// the next one: w^ = s (B + h(v) g), and v starts where h(v) = (w / s0 - B) / g.
 #pragma once
 #include "quant/student.h"
 
 namespace zsq::quant {
 
 // Stands in for a weight quantizer whose grid is fixed; what it reads from its input is B and the
-// start of v, once.
+// start of v, once. `weight` is not rounded: with a level table see inside_cells().
 class SoftRounding : public models::CustomOp {
  public:
   SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& weight,
@@ -24,15 +25,17 @@ class SoftRounding : public models::CustomOp {
   const at::Tensor& logits() const { return logits_; }
   // Mean over the weights of 1 - |2 h(v) - 1|^sharpness (eq. 24): 0 if all are decided.
   at::Tensor rounding_regularizer(double sharpness) const;
-  // The decision as a latent weight: the centre of the cell of the code B + [h(v) >= 1/2], from
+  // The decision as a latent weight: the centre of the cell of the code B + [h(v) >= 1/2] g, from
   // where nearest rounding gives that code.
   at::Tensor decided(const models::ParameterStore& parameters) const;
 
  private:
-  at::Tensor on_grid(const at::Tensor& steps, const models::ParameterStore& parameters) const;
+  // `share`: of the way from B to the next level.
+  at::Tensor on_grid(const at::Tensor& share, const models::ParameterStore& parameters) const;
 
   std::string scale_name_;
   at::Tensor floor_, logits_, lowest_, highest_;  // lowest, highest: of codes, from the zero point
+  at::Tensor gap_;                                // undefined: 1
 };
 
 }  // namespace zsq::quant

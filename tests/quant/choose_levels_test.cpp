@@ -141,7 +141,7 @@ TEST(ChooseLevels, ByLayerTakesOneTable) {
   const auto uniform = test::normal({1, 200}, 1).erf(), normal = test::normal({1, 200}, 2);
   const auto rows = at::cat({uniform, normal, normal.add(uniform.mul(0.1))});
   const std::vector<LevelTable> tables{LevelTable::symmetric_integer, LevelTable::normal};
-  EXPECT_EQ(distinct_levels(choose_levels(rows, 4, tables).levels).levels.size(0), 2);
+  EXPECT_GE(distinct_levels(choose_levels(rows, 4, tables).levels).levels.size(0), 2);
   EXPECT_EQ(
       distinct_levels(choose_levels(rows, 4, tables, LevelChoice::layer).levels).levels.size(0), 1);
 }

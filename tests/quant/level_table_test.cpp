@@ -25,6 +25,17 @@ TEST(FixedLevels, AreAscendingHoldZeroAndFitIntoSevenBits) {
   EXPECT_TRUE(fixed_levels(LevelTable::fp4, 3).empty());
 }
 
+TEST(Neighbours, AreTheLevelsAroundANumber) {
+  const auto levels = at::tensor({-2.f, 0.f, 4.f, 4.f, -1.f, 0.f, 1.f, 3.f}).view({2, 4});
+  const auto x = at::tensor({-3.f, -2.f, -0.5f, 3.9f, 4.f, 5.f, -1.5f, 0.f, 0.2f, 2.f, 3.f, 7.f});
+  const auto [below, gap] = neighbours(x.view({2, 3, 2}), levels);
+  EXPECT_EQ(below.sizes(), at::IntArrayRef({2, 3, 2}));
+  EXPECT_TRUE(below.flatten().equal(
+      at::tensor({-2.f, -2.f, -2.f, 0.f, 4.f, 4.f, -1.f, 0.f, 0.f, 1.f, 3.f, 3.f})));
+  EXPECT_TRUE(gap.flatten().equal(
+      at::tensor({0.f, 2.f, 2.f, 4.f, 0.f, 0.f, 0.f, 1.f, 1.f, 2.f, 0.f, 0.f})));
+}
+
 TEST(DistinctLevels, GiveEveryChannelItsTable) {
   const auto levels = at::tensor({-2.f, 0.f, 4.f, -1.f, 0.f, 1.f, -2.f, 0.f, 4.f}).view({3, 3});
   const auto tables = distinct_levels(levels);

@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "quant/calibration/ranges.h"
-#include "quant/rounding/adaround.h"
-#include "quant/rounding/soft_rounding.h"
 #include "quant/rounding/squant.h"
 #include "tests/support/error_message.h"
 #include "tests/support/network_builder.h"
@@ -27,11 +25,7 @@ TEST(NumberFormat, EachMethodThatNeedsUniformLevelsRefusesByName) {
     EXPECT_EQ(refusal(action).rfind(name, 0), 0U) << refusal(action);
   };
   expect_named("SQuant", [&] { squant(w, grid, spec, false); });
-  expect_named("AdaRound", [&] { round_layer_by_adaround(w, {}, grid, spec, {}, {}); });
   expect_named("the range rule mse", [&] { weight_grid(w, spec, true, WeightRange::mse); });
-  const WeightQuantizer quantizer("q", spec, true, false);
-  models::ParameterStore parameters;
-  expect_named("learned rounding", [&] { SoftRounding(quantizer, w, parameters); });
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ class Reconstruction {
   std::int64_t learn(std::size_t index, const Graph& part, const BlockValues& values, double scale,
                      double time) {
     const auto& options = job_.options;
-    BlockReconstruction block(job_.student, part, settled_, options, batch_,
+    BlockReconstruction block(job_.student, part, teacher_.parameters, settled_, options, batch_,
                               stream_seed(job_.seed, "reconstruct", index), job_.precision);
     if (!block.learns()) return 0;
     const BlockValues inputs{models::as_images(values.student_input),

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "quant/rounding/round_to_levels.h"
 
 namespace zsq::train {
 namespace {
@@ -27,6 +28,16 @@ std::int64_t longest(const models::Graph& graph, const models::ParameterStore& p
     most = std::max(
         most, std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
   return most * images;
+}
+
+// What soft rounding starts from. Weights with level tables lie on their levels already.
+at::Tensor start_of(const quant::WeightSite& site, const models::ParameterStore& student,
+                    const models::ParameterStore& teacher) {
+  const at::Tensor& latent = student.at(site.parameter);
+  const auto grids = quant::level_grids(*site.op, student);
+  if (!grids.levels.defined()) return latent;
+  const at::NoGradGuard no_grad;
+  return quant::inside_cells(teacher.at(site.parameter), latent, grids);
 }
 
 }  // namespace
@@ -46,6 +57,7 @@ at::Tensor mean_squared_error(const at::Tensor& value, const at::Tensor& target)
 }
 
 BlockReconstruction::BlockReconstruction(quant::Student& student, const models::Graph& part,
+                                         const models::ParameterStore& teacher,
                                          const std::set<std::string>& settled,
                                          const ReconstructOptions& options, std::int64_t batch,
                                          std::uint64_t seed, Precision precision)
@@ -66,7 +78,7 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
     auto& [op, rounding] = seen[site.parameter];
     if (!op) {
       const auto soft = std::make_shared<quant::SoftRounding>(
-          *site.op, student.parameters.at(site.parameter), student.parameters);
+          *site.op, start_of(site, student.parameters, teacher), student.parameters);
       roundings_.emplace_back(site.parameter, soft);
       logits.emplace_back(site.parameter, soft->logits());
       op = site.op;

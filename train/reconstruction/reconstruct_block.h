@@ -28,11 +28,12 @@ struct BlockValues {
 // Adam.
 class BlockReconstruction {
  public:
-  // `part`: the block cut out of the student's graph. `settled`: parameters that stay as they are.
-  // `batch`: images in a step.
+  // `part`: the block cut out of the student's graph. `teacher`: the float weights. `settled`:
+  // parameters that stay as they are. `batch`: images in a step.
   BlockReconstruction(quant::Student& student, const models::Graph& part,
-                      const std::set<std::string>& settled, const ReconstructOptions& options,
-                      std::int64_t batch, std::uint64_t seed, Precision precision);
+                      const models::ParameterStore& teacher, const std::set<std::string>& settled,
+                      const ReconstructOptions& options, std::int64_t batch, std::uint64_t seed,
+                      Precision precision);
   ~BlockReconstruction();
   BlockReconstruction(const BlockReconstruction&) = delete;
   BlockReconstruction& operator=(const BlockReconstruction&) = delete;

@@ -33,5 +33,17 @@ TEST(RoundToLevels, GivesTheNearestLevelOrItsNeighbour) {
   }
 }
 
+// Levels -4, 0, 4, 4: a weight stays if its nearest level is the rounded one, else it goes to that
+// level's cell, whose ends are halves of gaps less a 64th.
+TEST(InsideCells, KeepWhatIsInsideAndMoveTheRest) {
+  const LevelGrids grids{at::tensor({0.5f}), at::tensor({-4.f, 0.f, 4.f, 4.f}).view({1, 4})};
+  const auto weight = at::tensor({-9.f, -0.9f, 0.3f, 0.7f, 9.f, 0.7f, 0.7f}).view({1, 7});
+  const auto rounded = at::tensor({-2.f, 0.f, 0.f, 2.f, 2.f, -2.f, 2.f}).view({1, 7});
+  const float inside = 2 * (0.5f - 1 / 64.f);
+  const auto expected = at::tensor({-9.f, -0.9f, 0.3f, 2 - inside, 9.f, -2 + inside, 2 - inside});
+  const auto got = inside_cells(weight, rounded, grids);
+  EXPECT_TRUE(got[0].allclose(expected, 1e-6, 1e-6)) << got;
+}
+
 }  // namespace
 }  // namespace zsq::quant

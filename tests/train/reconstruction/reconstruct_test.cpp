@@ -10,6 +10,7 @@
 #include "models/load.h"
 #include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
+#include "quant/level_table.h"
 #include "quant/paired_blocks.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
@@ -118,6 +119,49 @@ TEST(Reconstruct, EveryBlockGains) {
                 1e-5 * report.blocks.back().after);
     expect_decided(p.student);
   }
+}
+
+// The codes are levels of the tables; scales have learned with them.
+TEST(Reconstruct, LearnsBetweenLevelsOfTables) {
+  for (const auto rounding : {WeightRounding::nearest, WeightRounding::squant}) {
+    auto quant = bits(4, 4);
+    quant.weights.level_tables = {LevelTable::normal, LevelTable::learned};
+    quant.weights.rounding = rounding;
+    Prepared p(test::residual_network(), quant);
+    const auto levels = [&](const quant::WeightSite& site) {
+      return quant::level_grids(*site.op, p.student.parameters);
+    };
+    const auto before = p.student.parameters.clone();
+    expect_every_block_gains(p.run(short_run()));
+    expect_decided(p.student);
+    int tables = 0;
+    for (const auto& site : quant::weight_sites(p.student)) {
+      const auto grids = levels(site);
+      if (!grids.levels.defined()) continue;
+      const auto steps =
+          p.student.parameters.at(site.parameter).div(grids.scale.view({-1, 1, 1, 1}));
+      const auto distance = steps.flatten(1).unsqueeze(2).sub(grids.levels.unsqueeze(1)).abs();
+      EXPECT_LT(std::get<0>(distance.min(2)).max().item<float>(), 1e-4) << site.parameter;
+      EXPECT_FALSE(grids.scale.equal(before.at(site.op->scale_name())));
+      const auto start =
+          before.at(site.parameter).div(before.at(site.op->scale_name()).view({-1, 1, 1, 1}));
+      EXPECT_GE(steps.sub(start).abs().max().item<float>(), 1) << site.parameter;
+      ++tables;
+    }
+    EXPECT_EQ(tables, 3);
+  }
+}
+
+// With the uniform grid as the only table the same is learned as without tables.
+TEST(Reconstruct, OnEvenLevelsIsThatOnTheUniformGrid) {
+  auto quant = bits(4, 4);
+  Prepared uniform(test::residual_network(), quant);
+  quant.weights.level_tables = {LevelTable::integer};
+  Prepared table(test::residual_network(), quant);
+  uniform.run(short_run());
+  table.run(short_run());
+  const auto unseen = noise(uniform.teacher, 8, 4);
+  EXPECT_TRUE(table.logits(unseen).allclose(uniform.logits(unseen), 1e-4, 1e-5));
 }
 
 // BatchNorm beta and biases move where they may, and nowhere else.
