@@ -106,14 +106,15 @@ TEST_F(Mixed, ASizeIsKeptAndSpent) {
 // Layers of 3 and 4 bits have tables, whose number depends on the weights; others zero points.
 TEST_F(Mixed, ASizeCountsLevelTables) {
   const QuantizeReport report =
-      run({"mixed.target_size=20%", "mixed.max_bits=5", "quantize.weights.level_tables=int,normal"},
+      run({"mixed.target_size=16%", "mixed.max_bits=6", "quantize.weights.level_tables=int,normal"},
           "tables");
   ASSERT_TRUE(report.mixed);
   EXPECT_EQ(report.mixed->used, report.quantized_bytes);
   EXPECT_LE(report.quantized_bytes, report.mixed->budget);
   std::set<std::int64_t> widths;
   for (const LayerResult& layer : report.layers) widths.insert(layer.weight_bits);
-  EXPECT_GE(widths.size(), 3u);
+  EXPECT_TRUE(widths.contains(4) || widths.contains(3));
+  EXPECT_TRUE(widths.contains(5) || widths.contains(6));
 }
 
 TEST_F(Mixed, BitOperationsAreKept) {
