@@ -116,8 +116,8 @@ TEST(SoftRounding, OnLevelsStartsAtTheWeightWithinTheRange) {
       at::tensor({1.2f, -1.9f, 1.5f, -2.f, -0.1f, 0.04f, 0.1f, 0.1f}).view({2, 4});
   const auto got = r.soft->forward({}, r.parameters);
   EXPECT_LT(got.sub(expected).abs().max().item<float>(), 1e-5) << got;
-  EXPECT_NEAR(r.soft->rounding_regularizer(1).item<double>(),
-              (0.4 + 0.4 / 3 + 2 / 3. + 0.8) / 8, 1e-5);
+  EXPECT_NEAR(r.soft->rounding_regularizer(1).item<double>(), (0.4 + 0.4 / 3 + 2 / 3. + 0.8) / 8,
+              1e-5);
 }
 
 TEST(SoftRounding, OnLevelsDecidesForANeighbourAndTheQuantizerKeepsIt) {
