@@ -40,8 +40,8 @@ void train_generator(const ImageJob& job, generator::Generator& generator, Obser
 
 // -1 where an image is of one class.
 at::Tensor second_labels(const generator::LatentBatch& draw) {
-  if (draw.labels.size(1) < 2) return {};
-  return draw.labels.select(1, 1).masked_fill(draw.weights.select(1, 0).eq(1), -1);
+  const auto last = std::min<std::int64_t>(1, draw.labels.size(1) - 1);
+  return draw.labels.select(1, last).masked_fill(draw.weights.select(1, 0).eq(1), -1);
 }
 
 }  // namespace
@@ -61,9 +61,8 @@ ImageReport make_generator_images(const ImageJob& job, Observer& observer, const
     const auto n = std::min(size, job.images - first);
     const auto images = generator.forward(draw).narrow(0, 0, n).contiguous();
     hold_to_range(job, images);
-    const auto second = second_labels(draw);
     finished.add(images, draw.labels.select(1, 0).narrow(0, 0, n),
-                 second.defined() ? second.narrow(0, 0, n) : second);
+                 second_labels(draw).narrow(0, 0, n));
   }
   ImageReport report = finished.report();
   report.steps = job.options.steps;
