@@ -7,8 +7,9 @@
 //
 // libgomp reads its environment when it is loaded, before anything of a program runs but
 // functions in .preinit_array, and what they write into the environment is dropped when libc starts
-// after them. So the program starts itself again, with the variable set. Whoever has set
-// GOMP_SPINCOUNT or OMP_WAIT_POLICY keeps it.
+// after them. So the program starts itself again, with the variable set, which loads its libraries
+// once more: 0.12 s at every start. Whoever has set GOMP_SPINCOUNT or OMP_WAIT_POLICY keeps it and
+// saves that.
 #include <unistd.h>
 
 #include <cstring>

@@ -45,9 +45,10 @@ class Target {
       : teacher_(teacher), recipe_(recipe), macs_(models::multiply_accumulates(teacher)) {
     const Budget& given = size() ? recipe.mixed.target_size : recipe.mixed.target_bops;
     std::int64_t whole = 64 * std::accumulate(macs_.begin(), macs_.end(), std::int64_t{0});
-    if (size())
+    if (size()) {
       whole = exporters::parameter_bytes(teacher, student_of(teacher, recipe, 0)).fp32_bytes;
-    if (size()) count_code_bytes();
+      count_code_bytes();
+    }
     budget = static_cast<std::int64_t>(
         given.percent ? given.amount / 100 * static_cast<double>(whole) : given.amount);
     const std::int64_t least = cost(student_of(teacher, recipe, recipe.mixed.min_bits));

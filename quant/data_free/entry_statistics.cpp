@@ -27,7 +27,7 @@ EntryStatistics::EntryStatistics(const models::Model& teacher,
   std::vector<models::NodeId> entries;
   for (const auto& block : blocks)
     if (block.entry != graph_.input) entries.push_back(block.entry);
-  const quant::InferredValues values(graph_, teacher.parameters, entries);
+  const InferredValues values(graph_, teacher.parameters, entries);
   for (const auto entry : entries) {
     const auto mean_of = [&](const auto& f) {
       return channel_mean(with_places(values.mean_of(entry, f)));
