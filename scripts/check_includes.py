@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else __file__ + "/../..").resolve()
-MAX_LINES = 500
+MAX_LINES = 300
 
 # Folder -> folders that it may include besides itself, lowest level first.
 MAY_INCLUDE = {

@@ -3,93 +3,19 @@
 #include "train/reconstruction/reconstruct.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/round.h>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
 #include "models/load.h"
-#include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/level_table.h"
 #include "quant/paired_blocks.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
-#include "tests/train/tiny.h"
+#include "tests/train/reconstruction/prepared.h"
 #include "train/reconstruction/reconstruct_block.h"
 
 namespace zsq::train {
 namespace {
-
-QuantOptions bits(std::int64_t weights, std::int64_t activations) {
-  QuantOptions options;
-  options.weights.num_bits = weights;
-  options.activations.num_bits = activations;
-  options.activations.calibration_images = 32;
-  return options;
-}
-
-ReconstructOptions short_run() {
-  ReconstructOptions options;
-  options.iterations = 60;
-  options.batch_size = 8;
-  options.rounding_lr = 6;
-  return options;
-}
-
-at::Tensor noise(const models::Model& model, std::int64_t n, std::uint64_t seed) {
-  const auto& [c, h, w] = model.graph.input_shape;
-  return test::normal({n, c, h, w}, seed);
-}
-
-struct Prepared {
-  Prepared(models::Model model, const QuantOptions& quant, std::int64_t n = 32)
-      : teacher(std::move(model)),
-        student(quant::insert_quantizers(teacher, quant)),
-        images(noise(teacher, n, 3)) {
-    quant::calibrate(student, [&] { return images; });
-  }
-  ReconstructJob job(const ReconstructOptions& options) {
-    return {teacher, student, images, options, 5, time_budget};
-  }
-  ReconstructReport run(const ReconstructOptions& options, Observer& observer) {
-    return reconstruct(job(options), observer);
-  }
-  ReconstructReport run(const ReconstructOptions& options) {
-    Observer silent;
-    return run(options, silent);
-  }
-  at::Tensor logits(const at::Tensor& x) const {
-    const at::NoGradGuard no_grad;
-    return models::execute(student.graph, student.parameters, x);
-  }
-  models::Model teacher;
-  quant::Student student;
-  at::Tensor images;
-  double time_budget = 0;
-};
-
-void expect_every_block_gains(const ReconstructReport& report) {
-  for (const auto& block : report.blocks) EXPECT_LT(block.after, block.before) << block.name;
-}
-
-// The latent weights lie in the middle of their cells, and what is exported are these codes.
-void expect_decided(const quant::Student& student) {
-  for (const auto& site : quant::weight_sites(student)) {
-    const auto& latent = student.parameters.at(site.parameter);
-    EXPECT_FALSE(latent.requires_grad());
-    const auto [scale, zero_point] = site.op->grid(latent, student.parameters);
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(latent.dim()), 1);
-    rows[0] = -1;
-    const auto steps = latent.div(scale.view(rows));
-    EXPECT_LT(steps.sub(steps.round()).abs().max().item<float>(), 1e-4) << site.parameter;
-    const auto codes = steps.round().add(zero_point.view(rows)).to(at::kInt);
-    const auto& spec = site.op->spec();
-    EXPECT_GE(codes.min().item<int>(), spec.qmin);
-    EXPECT_LE(codes.max().item<int>(), spec.qmax);
-    EXPECT_TRUE(
-        cuda_kernels::quantize(latent, scale, zero_point, spec.qmin, spec.qmax).equal(codes));
-  }
-}
 
 TEST(Reconstruct, EveryBlockGains) {
   for (const auto& quant : {bits(4, 4), bits(2, 4), bits(2, 2)}) {
@@ -246,67 +172,6 @@ TEST(Reconstruct, LearnsFromEntriesWithTheKnownStatistics) {
   options.entry_statistics = true;
   expect_every_block_gains(p.run(options));
   EXPECT_LT(off(), before);
-}
-
-TEST(Reconstruct, EndsBlocksByTheClock) {
-  Prepared p(test::residual_network(), bits(4, 4));
-  p.time_budget = 1e-6;
-  for (const auto& block : p.run(short_run()).blocks) EXPECT_EQ(block.iterations, 1);
-  expect_decided(p.student);
-}
-
-TEST(Reconstruct, StopsWhenAsked) {
-  Prepared p(test::residual_network(), bits(4, 4));
-  Watch watch;
-  watch.stop_after = 70;  // in the second block
-  try {
-    p.run(short_run(), watch);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::stopped);
-    EXPECT_NE(std::string(error.what()).find("block 2 of 4"), std::string::npos) << error.what();
-  }
-  EXPECT_EQ(watch.seen.back().step, 70);
-  EXPECT_EQ(watch.seen.back().total, 240);
-}
-
-void expect_same_blocks(const std::vector<BlockReport>& a, const std::vector<BlockReport>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].name, b[i].name);
-    EXPECT_EQ(a[i].after, b[i].after) << a[i].name;
-    EXPECT_EQ(a[i].iterations, b[i].iterations);
-  }
-}
-
-// Stopped in any block, with what was reported last put into a new student.
-TEST(Reconstruct, GoesOnToTheSameResult) {
-  auto options = short_run();
-  options.bias_lr = 0.1;
-  Prepared unbroken(test::residual_network(), bits(2, 4));
-  const auto expected = unbroken.run(options);
-  for (const std::ptrdiff_t stop_after : {70, 130, 200}) {
-    Prepared first(test::residual_network(), bits(2, 4));
-    std::vector<BlockReport> done;
-    models::ParameterStore kept;
-    auto job = first.job(options);
-    job.on_block_done = [&](const std::vector<BlockReport>& blocks) {
-      done = blocks;
-      kept = first.student.parameters.clone();
-    };
-    Watch watch;
-    watch.stop_after = stop_after;
-    EXPECT_THROW(reconstruct(job, watch), Error);
-    ASSERT_EQ(std::ssize(done), stop_after / 60);
-    Prepared second(test::residual_network(), bits(2, 4));
-    for (const auto& name : kept.names()) second.student.parameters.set(name, kept.at(name));
-    auto rest = second.job(options);
-    rest.done = done;
-    Watch seen;
-    expect_same_blocks(reconstruct(rest, seen).blocks, expected.blocks);
-    expect_equal(second.student.parameters, unbroken.student.parameters);
-    EXPECT_EQ(std::ssize(seen.seen), 240 - 60 * std::ssize(done));
-  }
 }
 
 // Convolutions "b" and "c" share a weight, and "b1" and "b2" of one residual block.
