@@ -33,14 +33,7 @@ void print_list(const ReproduceReport& report) {
                 static_cast<long long>(cell.seed), cell.finished ? "finished" : "missing");
 }
 
-}  // namespace
-
-int reproduce(const Arguments& arguments) {
-  Flags flags(
-      "zsq reproduce TABLE --model FILE -o FOLDER",
-      "Runs a table, one `zsq quantize` per row and seed, and writes table.md and table.json.\n"
-      "TABLE: ablation, or a folder in which every *.yaml is a row. What is finished is kept:\n"
-      "the same command goes on with what is missing.");
+void declare(Flags& flags) {
   flags.positional("table", 1);
   flags.text("model", "FILE", "the trained CNN");
   flags.text("output_path,o", "FOLDER", "where cells and table go");
@@ -58,9 +51,9 @@ int reproduce(const Arguments& arguments) {
   flags.setting("eval_data", "PATH", "real images to measure with", "data.eval_data");
   flags.preprocessing();
   flags.common();
-  if (!flags.parse(arguments)) return 0;
+}
 
-  const bool json = flags.json();
+ReproduceOptions options_of(const Flags& flags) {
   ReproduceOptions options;
   options.table = flags.required("table", "TABLE");
   options.model = flags.get("model");
@@ -82,7 +75,22 @@ int reproduce(const Arguments& arguments) {
   options.jobs = flags.count("jobs", options.jobs);
   options.bank_images = flags.count("bank_images", options.bank_images);
   if (flags.has("cell")) options.cell = whole_number("cell", flags.get("cell"));
+  return options;
+}
 
+}  // namespace
+
+int reproduce(const Arguments& arguments) {
+  Flags flags(
+      "zsq reproduce TABLE --model FILE -o FOLDER",
+      "Runs a table, one `zsq quantize` per row and seed, and writes table.md and table.json.\n"
+      "TABLE: ablation, or a folder in which every *.yaml is a row. What is finished is kept:\n"
+      "the same command goes on with what is missing.");
+  declare(flags);
+  if (!flags.parse(arguments)) return 0;
+
+  const bool json = flags.json();
+  const ReproduceOptions options = options_of(flags);
   ReproduceReport report;
   if (flags.on("list")) {
     report = list_cells(options);

@@ -49,6 +49,18 @@ ZSQ_VECTORIZED inline void flush_lanes(float* __restrict from, double* __restric
   }
 }
 
+// partial [pieces, kinds, own] in order to sums [kinds, channels]; own: all channels, or one.
+inline void add_pieces(const std::vector<double>& partial, std::int64_t pieces, int kinds,
+                       std::int64_t channels, bool by_pixel, double* sums) {
+  std::fill(sums, sums + kinds * channels, 0.0);
+  const std::int64_t own = by_pixel ? channels : 1;
+  for (std::int64_t p = 0; p < pieces; ++p)
+    for (int k = 0; k < kinds; ++k)
+      for (std::int64_t i = 0; i < own; ++i)
+        sums[k * channels + (by_pixel ? i : p % channels)] +=
+            partial[static_cast<std::size_t>((p * kinds + k) * own + i)];
+}
+
 // Calls f(LaneRows) in parallel for all of a dense tensor. params: [C] floats each, or null. sums
 // [kSums, C], overwritten. Partial sums cover fixed pieces of the tensor and are added in order, so
 // the result does not depend on the number of threads.
@@ -105,14 +117,7 @@ void for_each_lane(ChannelLayout layout, const std::array<const float*, kParams>
             }
         }
       });
-  if constexpr (kSums > 0) {
-    std::fill(sums, sums + kSums * channels, 0.0);
-    for (std::int64_t p = 0; p < pieces; ++p)
-      for (int k = 0; k < kSums; ++k)
-        for (std::int64_t i = 0; i < own; ++i)
-          sums[k * channels + (by_pixel ? i : p % channels)] +=
-              partial[static_cast<std::size_t>((p * kSums + k) * own + i)];
-  }
+  if constexpr (kSums > 0) add_pieces(partial, pieces, kSums, channels, by_pixel, sums);
 }
 
 }  // namespace zsq::cuda_kernels
