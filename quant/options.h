@@ -119,6 +119,81 @@ struct QuantOptions {
 };
 
 template <class Visitor, class Options>
+void visit_weight_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8}, o.num_bits);
+  visit(SettingInfo{"quantize.weights.layer_bits",
+                    "of single layers (name=bits), instead of num_bits and first_last_bits; "
+                    "mixed.* fills it",
+                    "bits", 2, 8},
+        o.layer_bits);
+  visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"}, o.per_channel);
+  visit(SettingInfo{"quantize.weights.symmetric",
+                    "zero point 0; auto: where the target asks for it (onnxruntime: 8 bits), in "
+                    "mode paper nowhere; false: 8-bit files run slower than in float"},
+        o.symmetric);
+  visit(SettingInfo{"quantize.weights.range", "rule that finds the range"}, o.range);
+  visit(SettingInfo{"quantize.weights.range_every_step",
+                    "compute the range anew at each forward pass (published code)"},
+        o.range_every_step);
+  visit(SettingInfo{"quantize.weights.rounding",
+                    "rounding of the weights before training: nearest; squant: rounding errors "
+                    "cancel within each kernel and channel; gptq: GPTQ-style, minimises the "
+                    "error of each layer's output on images",
+                    "", 0, 0, "SQuant 3, GPTQ"},
+        o.rounding);
+  visit(SettingInfo{"quantize.weights.level_tables",
+                    "of layers with 3 or 4 bits: tables of levels, the best of which is chosen for "
+                    "each output channel (int: the uniform grid); empty: uniform grids. For runs "
+                    "without fine-tuning",
+                    "", 0, 0, "ANT; NF4"},
+        o.level_tables);
+  visit(SettingInfo{"quantize.weights.level_choice",
+                    "of quantize.weights.level_tables, each output channel takes the table of its "
+                    "least squared error, or all channels of a layer take one, with ANT's scales",
+                    "", 0, 0, "ANT"},
+        o.level_choice);
+}
+
+template <class Visitor, class Options>
+void visit_gptq_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"quantize.gptq.images",
+                    "images for GPTQ-style rounding, from generate.bank or made by generate.images",
+                    "images", 1, 1e6},
+        o.images);
+  visit(SettingInfo{"quantize.gptq.damping",
+                    "damping of the Hessian, in multiples of the mean square of the layer's input",
+                    "", 1e-6, 1e6},
+        o.damping);
+  visit(SettingInfo{"quantize.gptq.error_compensation",
+                    "share of the error of the preceding layers that a layer compensates", "", 0, 1,
+                    "GPTAQ"},
+        o.error_compensation);
+  visit(SettingInfo{"quantize.gptq.positions",
+                    "spatial positions of each image that are sampled in a layer", "", 1, 1e9},
+        o.positions);
+}
+
+template <class Visitor, class Options>
+void visit_activation_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
+        o.num_bits);
+  visit(SettingInfo{"quantize.activations.layer_bits",
+                    "of the inputs of single layers (name=bits; deploy); mixed.* fills it", "bits",
+                    2, 8},
+        o.layer_bits);
+  visit(SettingInfo{"quantize.activations.range", "rule that finds the range"}, o.range);
+  visit(SettingInfo{"quantize.activations.percentile", "share of values inside the range", "%", 50,
+                    100},
+        o.percentile);
+  visit(SettingInfo{"quantize.activations.ema_decay", "decay of the moving average, per batch", "",
+                    0, 0.9999},
+        o.ema_decay);
+  visit(SettingInfo{"quantize.activations.calibration_images",
+                    "generated images for the calibration of the ranges", "images", 1, 1e6},
+        o.calibration_images);
+}
+
+template <class Visitor, class Options>
 void visit_quant_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{
@@ -127,72 +202,9 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
       o.mode);
   visit(SettingInfo{"quantize.target", "runtime whose rules for quantizers the student follows"},
         o.target);
-  visit(SettingInfo{"quantize.weights.num_bits", "bits of weights", "bits", 2, 8},
-        o.weights.num_bits);
-  visit(SettingInfo{"quantize.weights.layer_bits",
-                    "of single layers (name=bits), instead of num_bits and first_last_bits; "
-                    "mixed.* fills it",
-                    "bits", 2, 8},
-        o.weights.layer_bits);
-  visit(SettingInfo{"quantize.weights.per_channel", "one scale per output channel"},
-        o.weights.per_channel);
-  visit(SettingInfo{"quantize.weights.symmetric",
-                    "zero point 0; auto: where the target asks for it (onnxruntime: 8 bits), in "
-                    "mode paper nowhere; false: 8-bit files run slower than in float"},
-        o.weights.symmetric);
-  visit(SettingInfo{"quantize.weights.range", "rule that finds the range"}, o.weights.range);
-  visit(SettingInfo{"quantize.weights.range_every_step",
-                    "compute the range anew at each forward pass (published code)"},
-        o.weights.range_every_step);
-  visit(SettingInfo{"quantize.weights.rounding",
-                    "rounding of the weights before training: nearest; squant: rounding errors "
-                    "cancel within each kernel and channel; gptq: GPTQ-style, minimises the "
-                    "error of each layer's output on images",
-                    "", 0, 0, "SQuant 3, GPTQ"},
-        o.weights.rounding);
-  visit(SettingInfo{"quantize.weights.level_tables",
-                    "of layers with 3 or 4 bits: tables of levels, the best of which is chosen for "
-                    "each output channel (int: the uniform grid); empty: uniform grids. For runs "
-                    "without fine-tuning",
-                    "", 0, 0, "ANT; NF4"},
-        o.weights.level_tables);
-  visit(SettingInfo{"quantize.weights.level_choice",
-                    "of quantize.weights.level_tables, each output channel takes the table of its "
-                    "least squared error, or all channels of a layer take one, with ANT's scales",
-                    "", 0, 0, "ANT"},
-        o.weights.level_choice);
-  visit(SettingInfo{"quantize.gptq.images",
-                    "images for GPTQ-style rounding, from generate.bank or made by generate.images",
-                    "images", 1, 1e6},
-        o.gptq.images);
-  visit(SettingInfo{"quantize.gptq.damping",
-                    "damping of the Hessian, in multiples of the mean square of the layer's input",
-                    "", 1e-6, 1e6},
-        o.gptq.damping);
-  visit(SettingInfo{"quantize.gptq.error_compensation",
-                    "share of the error of the preceding layers that a layer compensates", "", 0, 1,
-                    "GPTAQ"},
-        o.gptq.error_compensation);
-  visit(SettingInfo{"quantize.gptq.positions",
-                    "spatial positions of each image that are sampled in a layer", "", 1, 1e9},
-        o.gptq.positions);
-  visit(SettingInfo{"quantize.activations.num_bits", "bits of activations", "bits", 2, 8},
-        o.activations.num_bits);
-  visit(SettingInfo{"quantize.activations.layer_bits",
-                    "of the inputs of single layers (name=bits; deploy); mixed.* fills it", "bits",
-                    2, 8},
-        o.activations.layer_bits);
-  visit(SettingInfo{"quantize.activations.range", "rule that finds the range"},
-        o.activations.range);
-  visit(SettingInfo{"quantize.activations.percentile", "share of values inside the range", "%", 50,
-                    100},
-        o.activations.percentile);
-  visit(SettingInfo{"quantize.activations.ema_decay", "decay of the moving average, per batch", "",
-                    0, 0.9999},
-        o.activations.ema_decay);
-  visit(SettingInfo{"quantize.activations.calibration_images",
-                    "generated images for the calibration of the ranges", "images", 1, 1e6},
-        o.activations.calibration_images);
+  visit_weight_settings(visit, o.weights);
+  visit_gptq_settings(visit, o.gptq);
+  visit_activation_settings(visit, o.activations);
   visit(SettingInfo{"quantize.equalize",
                     "cross-layer equalization of channels from BatchNorm to the next convolution: "
                     "below 8 bits before depthwise convolutions and behind linear layers, or "

@@ -12,6 +12,72 @@ void require(bool holds, const std::string& message) {
   if (!holds) throw Error(ErrorCode::usage, message);
 }
 
+void validate_quantizers(const QuantOptions& q) {
+  require(q.first_last_bits != 1, "quantize.first_last_bits: 1 was given; 0 (as the rest) or 2..8");
+  require(q.second_input_bits != 1,
+          "quantize.second_input_bits: 1 was given; 0 (as the rest) or 2..8");
+  require(
+      !q.weights.range_every_step || q.weights.range == WeightRange::min_max,
+      "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
+      "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
+      "quantize.weights.range_every_step=false");
+  require(q.mode == Mode::deploy || q.activations.layer_bits.empty(),
+          "quantize.activations.layer_bits is of the mode deploy; in the mode paper all "
+          "activations have quantize.activations.num_bits");
+}
+
+void validate_budget(const Recipe& recipe) {
+  const MixedOptions& m = recipe.mixed;
+  require(m.target_size.amount == 0 || m.target_bops.amount == 0,
+          "mixed.target_size and mixed.target_bops are both given; bits are chosen under one "
+          "budget: leave one at 0");
+  require(m.min_bits <= m.max_bits, "mixed.min_bits is above mixed.max_bits");
+  require(m.target_bops.amount == 0 || recipe.quantize.mode == Mode::deploy,
+          "mixed.target_bops gives each layer's input bits of its own, which the mode paper does "
+          "not know; set quantize.mode=deploy or a mixed.target_size");
+}
+
+// Of what learns from images: GPTQ-style rounding, reconstruction, fine-tuning.
+void validate_learning(const Recipe& recipe) {
+  require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
+          "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
+              " is not in ascending order");
+  require(!recipe.finetune.loss_terms.empty(),
+          "finetune.loss_terms is empty: the student would learn from nothing");
+  const bool reconstructs = recipe.reconstruct.iterations > 0;
+  const bool on_images = needs_images(recipe.quantize.weights.rounding);
+  require(
+      !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
+      "generate.bank_share is the share of each student batch that is taken from generate.bank, "
+      "which names no file");
+  require(
+      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || on_images,
+      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+      "batch (above 0) that is taken from it, or reconstruct.iterations");
+  require(!reconstructs || !recipe.quantize.weights.range_every_step,
+          "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
+          "quantize.weights.range_every_step; set one of them to 0 or false");
+  require(!on_images || !recipe.quantize.weights.range_every_step,
+          "quantize.weights.rounding=" + std::string(enum_name(recipe.quantize.weights.rounding)) +
+              " finds codes on ranges that stay, which contradicts "
+              "quantize.weights.range_every_step; set that to false, or the rounding to squant");
+}
+
+void validate_level_tables(const Recipe& recipe) {
+  const bool tables = !recipe.quantize.weights.level_tables.empty();
+  require(!tables || recipe.finetune.iterations == 0,
+          "quantize.weights.level_tables is for weights that rounding or reconstruction decides, "
+          "and finetune.iterations would move them; use --recipe instant, instant+gptq or "
+          "deploy+reconstruct");
+  require(
+      !tables || (recipe.quantize.weights.per_channel && !recipe.quantize.weights.range_every_step),
+      "quantize.weights.level_tables needs quantize.weights.per_channel=true and "
+      "quantize.weights.range_every_step=false");
+  require(tables || recipe.quantize.weights.level_choice == LevelChoice::channel,
+          "quantize.weights.level_choice=layer chooses among quantize.weights.level_tables, which "
+          "is empty");
+}
+
 }  // namespace
 
 void validate(const Recipe& recipe) {
@@ -24,59 +90,10 @@ void validate(const Recipe& recipe) {
         }
       },
       recipe);
-  const QuantOptions& q = recipe.quantize;
-  require(q.first_last_bits != 1, "quantize.first_last_bits: 1 was given; 0 (as the rest) or 2..8");
-  require(q.second_input_bits != 1,
-          "quantize.second_input_bits: 1 was given; 0 (as the rest) or 2..8");
-  require(
-      !q.weights.range_every_step || q.weights.range == WeightRange::min_max,
-      "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
-      "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
-      "quantize.weights.range_every_step=false");
-  const MixedOptions& m = recipe.mixed;
-  require(m.target_size.amount == 0 || m.target_bops.amount == 0,
-          "mixed.target_size and mixed.target_bops are both given; bits are chosen under one "
-          "budget: leave one at 0");
-  require(m.min_bits <= m.max_bits, "mixed.min_bits is above mixed.max_bits");
-  require(m.target_bops.amount == 0 || q.mode == Mode::deploy,
-          "mixed.target_bops gives each layer's input bits of its own, which the mode paper does "
-          "not know; set quantize.mode=deploy or a mixed.target_size");
-  require(q.mode == Mode::deploy || q.activations.layer_bits.empty(),
-          "quantize.activations.layer_bits is of the mode deploy; in the mode paper all "
-          "activations have quantize.activations.num_bits");
-  require(std::is_sorted(recipe.finetune.milestones.begin(), recipe.finetune.milestones.end()),
-          "finetune.milestones: " + recipes::format_value(recipe.finetune.milestones) +
-              " is not in ascending order");
-  const bool reconstructs = recipe.reconstruct.iterations > 0;
-  const bool on_images = needs_images(q.weights.rounding);
-  require(
-      !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
-      "generate.bank_share is the share of each student batch that is taken from generate.bank, "
-      "which names no file");
-  require(
-      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || on_images,
-      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
-      "batch (above 0) that is taken from it, or reconstruct.iterations");
-  require(!recipe.finetune.loss_terms.empty(),
-          "finetune.loss_terms is empty: the student would learn from nothing");
-  require(!reconstructs || !q.weights.range_every_step,
-          "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
-          "quantize.weights.range_every_step; set one of them to 0 or false");
-  require(!on_images || !q.weights.range_every_step,
-          "quantize.weights.rounding=" + std::string(enum_name(q.weights.rounding)) +
-              " finds codes on ranges that stay, which contradicts "
-              "quantize.weights.range_every_step; set that to false, or the rounding to squant");
-  const bool tables = !q.weights.level_tables.empty();
-  require(!tables || recipe.finetune.iterations == 0,
-          "quantize.weights.level_tables is for weights that rounding or reconstruction decides, "
-          "and finetune.iterations would move them; use --recipe instant, instant+gptq or "
-          "deploy+reconstruct");
-  require(!tables || (q.weights.per_channel && !q.weights.range_every_step),
-          "quantize.weights.level_tables needs quantize.weights.per_channel=true and "
-          "quantize.weights.range_every_step=false");
-  require(tables || q.weights.level_choice == LevelChoice::channel,
-          "quantize.weights.level_choice=layer chooses among quantize.weights.level_tables, which "
-          "is empty");
+  validate_quantizers(recipe.quantize);
+  validate_budget(recipe);
+  validate_learning(recipe);
+  validate_level_tables(recipe);
   require(recipe.exporting.onnx || recipe.exporting.safetensors,
           "export.onnx and export.safetensors are both false: nothing would be written");
   require(recipe.exporting.onnx || !recipe.exporting.packed,

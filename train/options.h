@@ -37,8 +37,8 @@ struct TrainOptions {
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
-  double lr = 1e-4;         // conv and linear weights
-  double affine_lr = 1e-5;  // BatchNorm gamma and beta, biases
+  double lr = 1e-4;            // conv and linear weights
+  double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -51,6 +51,32 @@ struct TrainOptions {
   Precision precision = Precision::fp32;
   bool cuda_graphs = false;  // see train/graph_step.h
 };
+
+// How a step moves the weights.
+template <class Visitor, class Options>
+void visit_update_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
+  visit(SettingInfo{"finetune.affine_lr", "learning rate of BatchNorm gamma, beta and biases", "",
+                    0, 10},
+        o.affine_lr);
+  visit(SettingInfo{"finetune.momentum", "Nesterov momentum", "", 0, 0.9999}, o.momentum);
+  visit(
+      SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
+      o.inundation);
+  visit(SettingInfo{"finetune.crossing_rate", "T, share of a layer's codes that a step changes", "",
+                    0, 1, "AIT 4"},
+        o.crossing_rate);
+  visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
+  visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);
+  visit(SettingInfo{"finetune.learnable_scales",
+                    "quantizers below 8 bits with learnable scales: none, activations, or all "
+                    "(weights with fixed ranges too)",
+                    "", 0, 0, "LSQ, arXiv 1902.08153"},
+        o.learnable_scales);
+  visit(SettingInfo{"finetune.scale_lr", "learning rate of scales: relative change in a step", "",
+                    0, 1},
+        o.scale_lr);
+}
 
 template <class Visitor, class Options>
 void visit_train_settings(Visitor&& visit, Options& o) {
@@ -78,27 +104,7 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "of stages",
                     "weight", 0, 1e9, "AIT 3; PLF; HAST"},
         o.loss_terms);
-  visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
-  visit(SettingInfo{"finetune.affine_lr", "learning rate of BatchNorm gamma, beta and biases", "",
-                    0, 10},
-        o.affine_lr);
-  visit(SettingInfo{"finetune.momentum", "Nesterov momentum", "", 0, 0.9999}, o.momentum);
-  visit(
-      SettingInfo{"finetune.inundation", "exact, the published search, or off", "", 0, 0, "AIT 4"},
-      o.inundation);
-  visit(SettingInfo{"finetune.crossing_rate", "T, share of a layer's codes that a step changes", "",
-                    0, 1, "AIT 4"},
-        o.crossing_rate);
-  visit(SettingInfo{"finetune.k_max", "largest factor on a layer's step", "", 1, 1e12}, o.k_max);
-  visit(SettingInfo{"finetune.c_max", "largest move of one weight", "scales", 1e-3, 1e6}, o.c_max);
-  visit(SettingInfo{"finetune.learnable_scales",
-                    "quantizers below 8 bits with learnable scales: none, activations, or all "
-                    "(weights with fixed ranges too)",
-                    "", 0, 0, "LSQ, arXiv 1902.08153"},
-        o.learnable_scales);
-  visit(SettingInfo{"finetune.scale_lr", "learning rate of scales: relative change in a step", "",
-                    0, 1},
-        o.scale_lr);
+  visit_update_settings(visit, o);
   visit(
       SettingInfo{"finetune.validation_checks",
                   "number of validations on held-out synthetic images during training, besides the "
