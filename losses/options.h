@@ -5,12 +5,19 @@
 
 namespace zsq {
 
-enum class LossTerm { kl_divergence, feature_mse, channel_attention, cross_entropy };
+enum class LossTerm {
+  kl_divergence,
+  feature_mse,
+  channel_attention,
+  cross_entropy,
+  perturbed_kl_divergence
+};
 
 template <>
 struct EnumNames<LossTerm> {
-  static constexpr std::array<std::string_view, 4> names{"kl_divergence", "feature_mse",
-                                                         "channel_attention", "cross_entropy"};
+  static constexpr std::array<std::string_view, 5> names{"kl_divergence", "feature_mse",
+                                                         "channel_attention", "cross_entropy",
+                                                         "perturbed_kl_divergence"};
 };
 
 // Written "name=weight", or "name" for weight 1.

@@ -36,6 +36,14 @@ constexpr std::array kTerms{
         .needs_targets = true,
         .value =
             [](const TermInputs& in) { return soft_cross_entropy(in.student_logits, in.targets); }},
+    Term{.name = LossTerm::perturbed_kl_divergence,
+         .needs_second_pass = true,
+         .value =
+             [](const TermInputs& in) {
+               return cuda_kernels::kl_divergence(in.perturbed_student_logits,
+                                                  in.perturbed_teacher_logits, in.temperature,
+                                                  in.logits_divisor);
+             }},
 };
 
 }  // namespace
@@ -47,6 +55,13 @@ const Term& term(LossTerm name) { return row_of(kTerms, name, "losses/registry.c
 bool any_needs(const std::vector<LossWeight>& chosen, bool Term::*what) {
   return std::any_of(chosen.begin(), chosen.end(),
                      [&](const LossWeight& c) { return term(c.term).*what; });
+}
+
+std::vector<LossWeight> without(const std::vector<LossWeight>& chosen, bool Term::*what) {
+  std::vector<LossWeight> rest;
+  std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(rest),
+               [&](const LossWeight& c) { return !(term(c.term).*what); });
+  return rest;
 }
 
 at::Tensor weighted_sum(const std::vector<LossWeight>& chosen, const TermInputs& inputs) {

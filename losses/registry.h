@@ -18,20 +18,25 @@ struct TermInputs {
   at::Tensor targets = {};                              // f32 [N, K], of needs_targets
   // [N, C_l, H_l, W_l], of needs_features
   std::vector<at::Tensor> student_features = {}, teacher_features = {};
+  // f32 [N, K] on the perturbed images, of needs_second_pass
+  at::Tensor perturbed_student_logits = {}, perturbed_teacher_logits = {};
   double temperature = 1;     // tau of the softened predictions
   double logits_divisor = 1;  // of sums over logits: N, or N * K
 };
 
 struct Term {
   LossTerm name;
-  bool needs_features = false;             // feature maps at residual additions and ends of stages
-  bool needs_targets = false;              // class probabilities that the images were made for
+  bool needs_features = false;  // feature maps at residual additions and ends of stages
+  bool needs_targets = false;   // class probabilities that the images were made for
+  // Logits of a second pass, on the images perturbed by finetune.perturbation (train/step.h).
+  bool needs_second_pass = false;
   at::Tensor (*value)(const TermInputs&);  // scalar
 };
 
 std::span<const Term> terms();
 const Term& term(LossTerm name);
 bool any_needs(const std::vector<LossWeight>& chosen, bool Term::*what);
+std::vector<LossWeight> without(const std::vector<LossWeight>& chosen, bool Term::*what);
 
 // sum_t weight_t value_t
 at::Tensor weighted_sum(const std::vector<LossWeight>& chosen, const TermInputs& inputs);

@@ -44,6 +44,13 @@ void validate_learning(const Recipe& recipe) {
               " is not in ascending order");
   require(!recipe.finetune.loss_terms.empty(),
           "finetune.loss_terms is empty: the student would learn from nothing");
+  const auto perturbed = [](const LossWeight& w) {
+    return w.term == LossTerm::perturbed_kl_divergence;
+  };
+  require(
+      !std::all_of(recipe.finetune.loss_terms.begin(), recipe.finetune.loss_terms.end(), perturbed),
+      "finetune.loss_terms: perturbed_kl_divergence follows the gradient of the other terms, "
+      "and there is none; write [kl_divergence=1, perturbed_kl_divergence=1]");
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool on_images = needs_images(recipe.quantize.weights.rounding);
   require(

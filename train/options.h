@@ -37,6 +37,7 @@ struct TrainOptions {
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
+  double perturbation = 0.01;  // of the images of a second pass
   double lr = 1e-4;            // conv and linear weights
   double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
   double momentum = 0.9;
@@ -101,9 +102,14 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.loss_terms",
                     "terms of the student's loss (name=weight): KL divergence of the logits; "
                     "feature_mse and channel_attention compare maps at residual additions and ends "
-                    "of stages",
+                    "of stages; perturbed_kl_divergence is on images that are made harder",
                     "weight", 0, 1e9, "AIT 3; PLF; HAST"},
         o.loss_terms);
+  visit(SettingInfo{"finetune.perturbation",
+                    "epsilon of perturbed_kl_divergence: images move by it in each pixel, along "
+                    "the sign of the gradient of the other terms",
+                    "", 0, 10, "HAST"},
+        o.perturbation);
   visit_update_settings(visit, o);
   visit(
       SettingInfo{"finetune.validation_checks",

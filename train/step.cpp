@@ -9,7 +9,6 @@
 
 #include <chrono>
 
-#include "losses/registry.h"
 #include "models/blocks.h"
 #include "quant/calibration/ranges.h"
 #include "train/features.h"
@@ -69,20 +68,36 @@ Batch Step::generator_step(const generator::LatentBatch& draw, double factor) {
   return batch;
 }
 
+// Images that are harder for the student (arXiv 2303.13826, "sample difficulty promotion"):
+//   x' = x + epsilon sign(dL(x) / dx),   L the sum of the terms that need no second pass.
+void Step::add_second_pass(const at::Tensor& images, const models::ParameterStore& parameters,
+                           losses::TermInputs& inputs) const {
+  const auto first = losses::without(options_.loss_terms, &losses::Term::needs_second_pass);
+  const auto gradient =
+      torch::autograd::grad({losses::weighted_sum(first, inputs)}, {images}, {}, true)[0];
+  const auto perturbed = images.detach().add(gradient.sign(), options_.perturbation);
+  inputs.perturbed_student_logits =
+      models::execute(student_graph_, parameters, perturbed, nullptr, options_.precision);
+  const at::NoGradGuard no_grad;
+  inputs.perturbed_teacher_logits = teacher_pass_(perturbed, nullptr, options_.precision).logits;
+}
+
 Step::StudentPass Step::student_pass(const Batch& batch) const {
+  const bool twice = losses::any_needs(options_.loss_terms, &losses::Term::needs_second_pass);
+  const auto images = batch.images.detach().requires_grad_(twice);
+  const auto quantized = quant::with_quantized_weights(student_, weight_sites_);
   models::Taps taps{student_feature_nodes_, {}};
-  const auto logits =
-      models::execute(student_graph_, quant::with_quantized_weights(student_, weight_sites_),
-                      batch.images, &taps, options_.precision);
+  const auto logits = models::execute(student_graph_, quantized, images, &taps, options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
-  const auto loss =
-      losses::weighted_sum(options_.loss_terms, {.student_logits = logits,
-                                                 .teacher_logits = batch.logits,
-                                                 .targets = batch.targets,
-                                                 .student_features = std::move(taps.values),
-                                                 .teacher_features = batch.features,
-                                                 .temperature = options_.temperature,
-                                                 .logits_divisor = static_cast<double>(divisor)});
+  losses::TermInputs inputs = {.student_logits = logits,
+                               .teacher_logits = batch.logits,
+                               .targets = batch.targets,
+                               .student_features = std::move(taps.values),
+                               .teacher_features = batch.features,
+                               .temperature = options_.temperature,
+                               .logits_divisor = static_cast<double>(divisor)};
+  if (twice) add_second_pass(images, quantized, inputs);
+  const auto loss = losses::weighted_sum(options_.loss_terms, inputs);
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();

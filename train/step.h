@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "losses/losses.h"
+#include "losses/registry.h"
 #include "models/float32_products.h"
 #include "train/optimizers.h"
 #include "train/scale_steps.h"
@@ -95,6 +96,8 @@ class Step {
   };
   GeneratorPass generator_pass(const generator::LatentBatch& draw) const;
   StudentPass student_pass(const Batch& batch) const;
+  void add_second_pass(const at::Tensor& images, const models::ParameterStore& parameters,
+                       losses::TermInputs& inputs) const;
   std::vector<at::Tensor> student_state() const;
   void done(Part part) const {
     if (part_done_) part_done_(part);

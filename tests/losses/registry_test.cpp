@@ -21,6 +21,8 @@ TermInputs drawn() {
           .targets = at::randn({4, 5}).softmax(1),
           .student_features = {at::randn({4, 3, 2, 2}).requires_grad_(true)},
           .teacher_features = {at::randn({4, 3, 2, 2})},
+          .perturbed_student_logits = at::randn({4, 5}).requires_grad_(true),
+          .perturbed_teacher_logits = at::randn({4, 5}),
           .temperature = 3,
           .logits_divisor = 4};
 }
@@ -37,10 +39,13 @@ TEST(LossTerms, ReadWhatTheyNeedAndTeachTheStudent) {
     TermInputs in = drawn();
     if (!term.needs_targets) in.targets.reset();
     if (!term.needs_features) in.student_features = in.teacher_features = std::vector<at::Tensor>();
+    if (!term.needs_second_pass) in.perturbed_student_logits.reset();
     const auto value = term.value(in);
     EXPECT_EQ(value.dim(), 0) << enum_name(term.name);
     value.backward();
-    const auto& read = term.needs_features ? in.student_features[0] : in.student_logits;
+    const auto& read = term.needs_features      ? in.student_features[0]
+                       : term.needs_second_pass ? in.perturbed_student_logits
+                                                : in.student_logits;
     EXPECT_GT(read.grad().abs().sum().item<double>(), 0) << enum_name(term.name);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "losses/registry.h"
 #include "models/blocks.h"
@@ -63,6 +64,37 @@ TEST(Targets, AreThoseOfTheGenerator) {
       models::execute(tiny.student.graph, tiny.student.parameters, batch.images).log_softmax(1);
   EXPECT_NEAR(step.student_step(batch, 1).loss.item<double>(),
               -batch.targets.mul(logits).sum(1).mean().item<double>(), 1e-4);
+}
+
+// The second pass has images at a distance of epsilon in each pixel, on which the student is
+// further from its teacher; its term is the divergence there.
+TEST(SecondPass, IsOnHarderImages) {
+  Tiny plain, with;
+  with.options.loss_terms.push_back({LossTerm::perturbed_kl_divergence, 2});
+  with.options.perturbation = 0.05;
+  Step first(plain.teacher, plain.student, plain.generator, plain.options);
+  Step both(with.teacher, with.student, with.generator, with.options);
+  first.calibrate();
+  both.calibrate();
+  const auto batch = both.generator_step(0, 1);
+  const auto divergence = [&](const at::Tensor& images) {
+    const auto teacher = models::execute(plain.teacher.graph, plain.teacher.parameters, images);
+    const auto student = models::execute(plain.student.graph, plain.student.parameters, images);
+    return losses::term(LossTerm::kl_divergence)
+        .value({.student_logits = student,
+                .teacher_logits = teacher,
+                .temperature = plain.options.temperature,
+                .logits_divisor = static_cast<double>(images.size(0))});
+  };
+  const auto images = batch.images.detach().requires_grad_(true);
+  const auto gradient = torch::autograd::grad({divergence(images)}, {images})[0];
+  const auto harder = batch.images.add(gradient.sign(), 0.05);
+  const double before = divergence(batch.images).item<double>(),
+               after = divergence(harder).item<double>();
+  EXPECT_GT(std::abs(after - before), 0.01 * before);
+  EXPECT_NEAR(first.student_step(batch, 1).loss.item<double>(), before, 1e-3 * before);
+  EXPECT_NEAR(both.student_step(batch, 1).loss.item<double>(), before + 2 * after,
+              1e-3 * (before + 2 * after));
 }
 
 TEST(Features, TrainingBringsTheMapsTogether) {
