@@ -22,32 +22,13 @@
 #include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/image_conv.h"
 #include "cuda_kernels/upsampled_conv.h"
+#include "models/classifier.h"
 
 namespace zsq::generator {
 namespace {
 
 constexpr std::int64_t kWide = 128, kNarrow = 64;  // channels
 constexpr std::int64_t kSmallImage = 32;           // pixels
-
-// Rows [classes, features] of the last linear layer or 1x1 convolution; its output has to be the
-// logits.
-at::Tensor find_classifier(const models::Model& teacher) {
-  const auto& nodes = teacher.graph.nodes;
-  const auto last = std::find_if(nodes.rbegin(), nodes.rend(), [](const models::Node& node) {
-    return (models::is<models::Linear>(node) || models::is<models::Conv2d>(node)) &&
-           node.params.count("weight") != 0;
-  });
-  if (last != nodes.rend()) {
-    const auto& weight = teacher.parameters.at(last->params.at("weight"));
-    const bool linear = models::is<models::Linear>(*last);
-    const bool pointwise = linear || (weight.size(2) == 1 && weight.size(3) == 1);
-    if (pointwise && weight.size(0) == teacher.classes) return weight.detach().flatten(1);
-  }
-  throw Error(ErrorCode::unsupported_model,
-              "the network has no last linear layer (or 1x1 convolution) that gives its " +
-                  std::to_string(teacher.classes) +
-                  " logits; class embeddings take their width from it");
-}
 
 // The middle of x [N, C, H, W].
 at::Tensor cropped(const at::Tensor& x, const std::array<std::int64_t, 2>& sides) {
@@ -63,7 +44,7 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
       seed_(seed),
       image_{teacher.graph.input_shape[1], teacher.graph.input_shape[2]},
       map_{(image_[0] + 3) / 4, (image_[1] + 3) / 4} {
-  const auto classifier = find_classifier(teacher);
+  const auto classifier = models::classifier_weight(teacher);
   const auto device = classifier.device();
   classes_ = teacher.classes;
   feature_width_ = classifier.size(1);
