@@ -42,4 +42,18 @@ at::Tensor channel_attention_error(const std::vector<at::Tensor>& student,
   return sum_of_errors(student, teacher, attention);
 }
 
+at::Tensor grad_cam_error(const at::Tensor& student, const at::Tensor& teacher,
+                          const at::Tensor& targets, const at::Tensor& classifier) {
+  if (student.size(1) != classifier.size(1))
+    throw Error(ErrorCode::internal, "the classifier reads " + std::to_string(classifier.size(1)) +
+                                         " features, the last map has " +
+                                         std::to_string(student.size(1)));
+  const auto weights = classifier.index_select(0, targets.argmax(1)).unsqueeze(1);  // [N, 1, C]
+  const auto cam = [&](const at::Tensor& map) {
+    const auto places = map.to(at::kFloat).flatten(2);  // [N, C, H W]
+    return weights.bmm(places).relu().div(places.size(2));
+  };
+  return at::mse_loss(cam(student), cam(teacher.detach()));
+}
+
 }  // namespace zsq::losses

@@ -19,4 +19,11 @@ at::Tensor feature_error(const std::vector<at::Tensor>& student,
 at::Tensor channel_attention_error(const std::vector<at::Tensor>& student,
                                    const std::vector<at::Tensor>& teacher);
 
+// Grad-CAM of the class y of the largest target (SynQ 2603.18423, eq. 7), in closed form, since the
+// last map A is averaged over its H * W places before the classifier, whose weight is w:
+//   cam_n = ReLU(sum_k w_yk A_nk) / (H W),   mean (cam^S - cam^T)^2
+// student, teacher [N, C, H, W]; targets [N, K]; classifier [K, C]. Error(internal) if C differs.
+at::Tensor grad_cam_error(const at::Tensor& student, const at::Tensor& teacher,
+                          const at::Tensor& targets, const at::Tensor& classifier);
+
 }  // namespace zsq::losses

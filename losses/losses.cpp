@@ -24,6 +24,13 @@ at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor&
   return log_p.expm1().neg().clamp_min(kSmallest).pow(focal_gamma).mul(log_p).mean().neg();
 }
 
+at::Tensor easy_cross_entropy(const at::Tensor& student, const at::Tensor& teacher,
+                              const at::Tensor& targets, double difficulty) {
+  const auto label = targets.argmax(1, /*keepdim=*/true);
+  const auto easy = teacher.softmax(1).gather(1, label).ge(1 - difficulty);
+  return at::log_softmax(student, 1).gather(1, label).mul(easy).mean().neg();
+}
+
 namespace {
 
 void require_pairs(std::size_t batch, std::size_t running) {

@@ -10,14 +10,16 @@ enum class LossTerm {
   feature_mse,
   channel_attention,
   cross_entropy,
-  perturbed_kl_divergence
+  perturbed_kl_divergence,
+  easy_cross_entropy,
+  grad_cam
 };
 
 template <>
 struct EnumNames<LossTerm> {
-  static constexpr std::array<std::string_view, 5> names{"kl_divergence", "feature_mse",
-                                                         "channel_attention", "cross_entropy",
-                                                         "perturbed_kl_divergence"};
+  static constexpr std::array<std::string_view, 7> names{
+      "kl_divergence",           "feature_mse",        "channel_attention", "cross_entropy",
+      "perturbed_kl_divergence", "easy_cross_entropy", "grad_cam"};
 };
 
 // Written "name=weight", or "name" for weight 1.

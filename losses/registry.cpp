@@ -36,6 +36,22 @@ constexpr std::array kTerms{
         .needs_targets = true,
         .value =
             [](const TermInputs& in) { return soft_cross_entropy(in.student_logits, in.targets); }},
+    Term{.name = LossTerm::easy_cross_entropy,
+         .needs_targets = true,
+         .value =
+             [](const TermInputs& in) {
+               return easy_cross_entropy(in.student_logits, in.teacher_logits, in.targets,
+                                         in.easy_difficulty);
+             }},
+    Term{.name = LossTerm::grad_cam,
+         .needs_features = true,
+         .needs_classifier = true,
+         .needs_targets = true,
+         .value =
+             [](const TermInputs& in) {
+               return grad_cam_error(in.student_features.back(), in.teacher_features.back(),
+                                     in.targets, in.classifier);
+             }},
     Term{.name = LossTerm::perturbed_kl_divergence,
          .needs_second_pass = true,
          .value =

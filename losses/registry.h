@@ -20,14 +20,17 @@ struct TermInputs {
   std::vector<at::Tensor> student_features = {}, teacher_features = {};
   // f32 [N, K] on the perturbed images, of needs_second_pass
   at::Tensor perturbed_student_logits = {}, perturbed_teacher_logits = {};
-  double temperature = 1;     // tau of the softened predictions
-  double logits_divisor = 1;  // of sums over logits: N, or N * K
+  at::Tensor classifier = {};    // f32 [K, C_l] of the last map, of needs_classifier
+  double temperature = 1;        // tau of the softened predictions
+  double logits_divisor = 1;     // of sums over logits: N, or N * K
+  double easy_difficulty = 0.5;  // of easy_cross_entropy
 };
 
 struct Term {
   LossTerm name;
-  bool needs_features = false;  // feature maps at residual additions and ends of stages
-  bool needs_targets = false;   // class probabilities that the images were made for
+  bool needs_features = false;    // feature maps at residual additions and ends of stages
+  bool needs_classifier = false;  // the weight of the teacher's last layer
+  bool needs_targets = false;     // class probabilities that the images were made for
   // Logits of a second pass, on the images perturbed by finetune.perturbation (train/step.h).
   bool needs_second_pass = false;
   at::Tensor (*value)(const TermInputs&);  // scalar

@@ -38,8 +38,10 @@ struct TrainOptions {
   KlReduction kl_reduction = KlReduction::batchmean;
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
   double perturbation = 0.01;  // of the images of a second pass
-  double lr = 1e-4;            // conv and linear weights
-  double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
+  double easy_difficulty = 0.5;
+  double low_pass = 0;      // of the student's images; 0: none
+  double lr = 1e-4;         // conv and linear weights
+  double affine_lr = 1e-5;  // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -102,7 +104,9 @@ void visit_train_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.loss_terms",
                     "terms of the student's loss (name=weight): KL divergence of the logits; "
                     "feature_mse and channel_attention compare maps at residual additions and ends "
-                    "of stages; perturbed_kl_divergence is on images that are made harder",
+                    "of stages; perturbed_kl_divergence is on images that are made harder; "
+                    "easy_cross_entropy counts images of low difficulty; grad_cam compares class "
+                    "activation maps",
                     "weight", 0, 1e9, "AIT 3; PLF; HAST"},
         o.loss_terms);
   visit(SettingInfo{"finetune.perturbation",
@@ -110,6 +114,16 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "the sign of the gradient of the other terms",
                     "", 0, 10, "HAST"},
         o.perturbation);
+  visit(SettingInfo{"finetune.easy_difficulty",
+                    "largest difficulty, 1 - p of the label by the teacher, of an image that "
+                    "easy_cross_entropy counts",
+                    "", 0, 1, "SynQ"},
+        o.easy_difficulty);
+  visit(SettingInfo{"finetune.low_pass",
+                    "width of the Gaussian low-pass filter on the spectrum of the student's "
+                    "images; 0: none",
+                    "periods per image", 0, 1e4, "SynQ"},
+        o.low_pass);
   visit_update_settings(visit, o);
   visit(
       SettingInfo{"finetune.validation_checks",

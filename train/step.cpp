@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "models/blocks.h"
+#include "models/classifier.h"
 #include "quant/calibration/ranges.h"
 #include "train/features.h"
 #include "train/images/image_bank.h"
@@ -94,8 +95,10 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
                                .targets = batch.targets,
                                .student_features = std::move(taps.values),
                                .teacher_features = batch.features,
+                               .classifier = classifier_,
                                .temperature = options_.temperature,
-                               .logits_divisor = static_cast<double>(divisor)};
+                               .logits_divisor = static_cast<double>(divisor),
+                               .easy_difficulty = options_.easy_difficulty};
   if (twice) add_second_pass(images, quantized, inputs);
   const auto loss = losses::weighted_sum(options_.loss_terms, inputs);
   done(Part::student_forward);
@@ -150,6 +153,8 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
     teacher_feature_nodes_ = same_nodes(teacher_pass_.graph(), teacher.graph, feature_nodes_);
     student_feature_nodes_ = same_nodes(student_graph_, teacher.graph, feature_nodes_);
   }
+  if (losses::any_needs(options.loss_terms, &losses::Term::needs_classifier))
+    classifier_ = models::classifier_weight(teacher);
   for (auto weight : weights_.weights()) weight.requires_grad_(true);
   for (auto parameter : affine_.parameters()) parameter.requires_grad_(true);
 }

@@ -113,6 +113,7 @@ class Step {
   TeacherPass teacher_pass_;
   // In the teacher's graph, in its pass and in the fused student.
   std::vector<models::NodeId> feature_nodes_, teacher_feature_nodes_, student_feature_nodes_;
+  at::Tensor classifier_;  // of the teacher, where a term of the loss needs it
   std::vector<losses::RunningMoments> running_;
   Adam adam_;
   Nesterov affine_;

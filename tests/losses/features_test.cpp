@@ -57,6 +57,23 @@ TEST(ChannelAttentionError, ComparesWhichChannelsAreStrong) {
   expect_slope(channel_attention_error);
 }
 
+// Against the definition: weights from the gradient of the class's logit, averaged over places.
+TEST(GradCamError, IsThatOfTheClassActivationMaps) {
+  const auto classifier = at::randn({4, 3}), targets = at::randn({2, 4}).softmax(1);
+  const auto cam = [&](const at::Tensor& values) {
+    const auto map = values.detach().requires_grad_(true);
+    const auto logits = map.mean({2, 3}).matmul(classifier.t());
+    logits.gather(1, targets.argmax(1, true)).sum().backward();
+    return map.grad().mean({2, 3}, true).mul(map).sum(1).relu().detach();
+  };
+  const auto student = at::randn({2, 3, 5, 2}), teacher = at::randn({2, 3, 5, 2});
+  const auto expected = cam(student).sub(cam(teacher)).square().mean();
+  EXPECT_GT(expected.item<double>(), 0);
+  EXPECT_NEAR(grad_cam_error(student, teacher, targets, classifier).item<double>(),
+              expected.item<double>(), 1e-6);
+  EXPECT_THROW(grad_cam_error(student, teacher, targets, at::randn({4, 2})), Error);
+}
+
 TEST(FeatureTerms, LeaveTheTeacherAlone) {
   const auto student = at::randn({1, 2, 2, 2}).requires_grad_(true);
   const auto teacher = at::randn({1, 2, 2, 2}).requires_grad_(true);

@@ -7,8 +7,11 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "tests/support/seed_each_test.h"
 
@@ -23,8 +26,10 @@ TermInputs drawn() {
           .teacher_features = {at::randn({4, 3, 2, 2})},
           .perturbed_student_logits = at::randn({4, 5}).requires_grad_(true),
           .perturbed_teacher_logits = at::randn({4, 5}),
+          .classifier = at::randn({5, 3}),
           .temperature = 3,
-          .logits_divisor = 4};
+          .logits_divisor = 4,
+          .easy_difficulty = 1};
 }
 
 TEST(LossTerms, EachHasOneRow) {
@@ -58,6 +63,26 @@ TEST(LossTerms, AddUpWithTheirWeights) {
   const auto mse = at::mse_loss(in.student_features[0], in.teacher_features[0]);
   const auto sum = weighted_sum({{LossTerm::kl_divergence, 2}, {LossTerm::feature_mse, 0.5}}, in);
   EXPECT_NEAR(sum.item<double>(), (2 * kl + 0.5 * mse).item<double>(), 1e-5);
+}
+
+// p of the label by the teacher: 0.88, 0.5 and 0.12; log p by the student: -0.69.
+TEST(LossTerms, EasyCrossEntropyCountsEasyImages) {
+  const auto teacher = at::tensor({2.0f, 0.0f, 0.0f, 0.0f, 0.0f, 2.0f}).view({3, 2});
+  const auto targets = at::tensor({1.0f, 0.0f, 0.6f, 0.4f, 1.0f, 0.0f}).view({3, 2});
+  const auto student = at::zeros({3, 2});
+  const auto value = [&](double difficulty) {
+    return term(LossTerm::easy_cross_entropy)
+        .value({.student_logits = student,
+                .teacher_logits = teacher,
+                .targets = targets,
+                .easy_difficulty = difficulty})
+        .item<double>();
+  };
+  const double log2 = std::log(2.0);
+  EXPECT_EQ(value(0.1), 0);
+  EXPECT_NEAR(value(0.2), log2 / 3, 1e-6);
+  EXPECT_NEAR(value(0.55), 2 * log2 / 3, 1e-6);
+  EXPECT_NEAR(value(0.9), log2, 1e-6);
 }
 
 // Of targets that name one class each: minus the mean log probability of these.

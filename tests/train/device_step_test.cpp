@@ -36,7 +36,9 @@ const std::vector<std::pair<const char*, Change>> kVariants = {
                        {LossTerm::feature_mse, 1},
                        {LossTerm::channel_attention, 1},
                        {LossTerm::cross_entropy, 1},
-                       {LossTerm::perturbed_kl_divergence, 1}};
+                       {LossTerm::perturbed_kl_divergence, 1},
+                       {LossTerm::easy_cross_entropy, 1},
+                       {LossTerm::grad_cam, 1}};
      }},
     {"no inundation", [](TrainOptions& o) { o.inundation = Inundation::off; }},
     {"bf16", [](TrainOptions& o) { o.precision = Precision::bf16; }},
