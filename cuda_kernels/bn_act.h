@@ -56,7 +56,7 @@ struct BnActPass {
       if (!x.is_cuda()) return cpu(tensors<T>(), channels());
       const CudaScope scope(op, x.device());
       const at::Tensor partial =
-          at::empty({channel_sums_scratch(x.size(1))}, x.options().dtype(at::kDouble));
+          at::empty({channel_sums_scratch(activation_layout(x))}, x.options().dtype(at::kDouble));
       if constexpr (kHasCuda)
         cuda(tensors<T>(), channels(),
              BnActScratch{partial.mutable_data_ptr<double>(), scope.stream()});

@@ -1,117 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/bn_act_implementations.h"
 #include "cuda_kernels/channel_sums.cuh"
+#include "cuda_kernels/map.cuh"
 
 namespace zsq::cuda_kernels {
 namespace {
 
-template <class T>
-std::int64_t size(const BnActTensors<T>& t) {
-  return t.layout.outer * t.layout.channels * t.layout.inner;
-}
+// Places in what a pass reads, writes, and takes of a channel.
+enum { kX, kResidual, kDy };
+enum { kDx, kDresidual };
+enum { kGain, kOffset, kMean, kA, kB };
 
-template <class T>
-__device__ float input(const BnActTensors<T>& t, const BnActChannels& c, std::int64_t i,
-                       std::int64_t channel) {
-  const float u = affine(load(t.x[i]), c.gain[channel], c.offset[channel]);
-  return t.residual ? u + load(t.residual[i]) : u;
-}
-
-template <class T, class Act>
-__global__ void forward_kernel(BnActTensors<T> t, BnActChannels c, Act act, std::int64_t n,
-                               ChannelOf channel) {
-  const auto loaded = act.loaded();
-  for (std::int64_t i = first_index(); i < n; i += index_stride())
-    store(t.y[i], loaded.value(input(t, c, i, channel(i))));
-}
-
-template <class T, class Act>
-__global__ void through_moments_kernel(BnActTensors<T> t, BnActChannels c, Act act, std::int64_t n,
-                                       ChannelOf channel) {
-  const auto loaded = act.loaded();
-  for (std::int64_t i = first_index(); i < n; i += index_stride()) {
-    const std::int64_t at = channel(i);
-    const float du = loaded.gradient(input(t, c, i, at), load(t.dy[i]));
-    store(t.dx[i], du * c.gain[at] + c.a[at] + c.b[at] * (load(t.x[i]) - c.mean[at]));
-    if (t.residual) store(t.dresidual[i], du);
-  }
-}
-
-// For launch_channel_sums.
-template <class T>
-struct ForwardMoments {
-  BnActTensors<T> t;
+// What all passes share: u, from the first kNumbers of a channel's numbers.
+template <class Act, int kNumbers>
+struct Pass {
   BnActChannels c;
-  ClipAct act;
-  __device__ void operator()(std::int64_t i, std::int64_t channel, double* sums) const {
-    store(t.y[i], act.value(input(t, c, i, channel)));
-    const float distance = load(t.x[i]) - c.mean[channel];
+  Act act;
+  bool residual;
+
+  struct Channel {
+    float at[kNumbers];
+  };
+  __device__ Channel channel(std::int64_t i) const {
+    const float* all[] = {c.gain, c.offset, c.mean, c.a, c.b};
+    Channel numbers;
+#pragma unroll
+    for (int k = 0; k < kNumbers; ++k) numbers.at[k] = all[k][i];
+    return numbers;
+  }
+  __device__ float input(const Channel& n, const float* in) const {
+    const float u = affine(in[kX], n.at[kGain], n.at[kOffset]);
+    return residual ? u + in[kResidual] : u;
+  }
+};
+
+template <class Act>
+struct Forward : Pass<Act, kOffset + 1> {
+  using typename Pass<Act, kOffset + 1>::Channel;
+  __device__ void operator()(const Channel& n, const float* in, float* out) const {
+    out[0] = this->act.loaded().value(this->input(n, in));
+  }
+};
+
+struct ForwardMoments : Pass<ClipAct, kMean + 1> {
+  __device__ void operator()(const Channel& n, const float* in, float* out, float* sums) const {
+    out[0] = act.value(input(n, in));
+    const float distance = in[kX] - n.at[kMean];
     sums[0] += distance;
     sums[1] += distance * distance;
   }
 };
 
-template <bool kWrites, bool kSlopes, class T, class Act>
-struct Backward {
-  BnActTensors<T> t;
-  BnActChannels c;
-  Act act;
-  __device__ void operator()(std::int64_t i, std::int64_t channel, double* sums) const {
-    const auto loaded = act.loaded();
-    const float u = input(t, c, i, channel);
-    const float dy = load(t.dy[i]), du = loaded.gradient(u, dy);
-    if constexpr (kWrites) {
-      store(t.dx[i], du * c.gain[channel]);
-      if (t.residual) store(t.dresidual[i], du);
-    }
+template <bool kSlopes, class Act>
+struct Backward : Pass<Act, kMean + 1> {
+  using typename Pass<Act, kMean + 1>::Channel;
+  __device__ void operator()(const Channel& n, const float* in, float* out, float* sums) const {
+    const auto loaded = this->act.loaded();
+    const float u = this->input(n, in), du = loaded.gradient(u, in[kDy]);
+    out[kDx] = du * n.at[kGain];
+    out[kDresidual] = du;
     sums[0] += du;
-    sums[1] += du * (load(t.x[i]) - c.mean[channel]);
-    if constexpr (kSlopes) sums[2] += dy * loaded.scale_slope_at(u);
+    sums[1] += du * (in[kX] - n.at[kMean]);
+    if constexpr (kSlopes) sums[2] += in[kDy] * loaded.scale_slope_at(u);
   }
 };
+
+template <class Act>
+struct ThroughMoments : Pass<Act, kB + 1> {
+  using typename Pass<Act, kB + 1>::Channel;
+  __device__ void operator()(const Channel& n, const float* in, float* out) const {
+    const float du = this->act.loaded().gradient(this->input(n, in), in[kDy]);
+    out[kDx] = du * n.at[kGain] + n.at[kA] + n.at[kB] * (in[kX] - n.at[kMean]);
+    out[kDresidual] = du;
+  }
+};
+
+template <class T>
+Streams<T, 2, 1> forward_streams(const BnActTensors<T>& t) {
+  return {{t.x, t.residual}, {t.y}};
+}
+template <class T>
+Streams<T, 3, 2> backward_streams(const BnActTensors<T>& t) {
+  return {{t.x, t.residual, t.dy}, {t.dx, t.dresidual}};
+}
+
+template <int kSums, class T, class Act>
+void backward_sums(const char* op, const BnActTensors<T>& t, const BnActChannels& c, Act act,
+                   double* sums, BnActScratch scratch) {
+  launch_channel_sums<kSums>(op, backward_streams(t), t.layout, sums, scratch.partial,
+                             Backward<(kSums > 2), Act>{{c, act, t.residual != nullptr}},
+                             scratch.stream);
+}
 
 }  // namespace
 
 template <class T, class Act>
 void bn_act_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act, BnActScratch scratch) {
-  const std::int64_t n = size(t);
-  launch("bn_act", forward_kernel<T, Act>, blocks_for(n), scratch.stream, t, c, act, n,
-         ChannelOf(n, t.layout.channels, t.layout.inner));
+  launch_map("bn_act", forward_streams(t), t.layout, Forward<Act>{{c, act, t.residual != nullptr}},
+             scratch.stream);
 }
 
 template <class T>
 void bn_act_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, ClipAct act,
                          double* sums, BnActScratch scratch) {
-  launch_channel_sums<2>("bn_act moments", t.layout, sums, scratch.partial,
-                         ForwardMoments<T>{t, c, act}, scratch.stream);
+  launch_channel_sums<2>("bn_act moments", forward_streams(t), t.layout, sums, scratch.partial,
+                         ForwardMoments{{c, act, t.residual != nullptr}}, scratch.stream);
 }
 
 template <class T>
 void bn_act_backward_cuda(const BnActTensors<T>& t, const BnActChannels& c, ClipQuant act,
                           bool slopes, double* sums, BnActScratch scratch) {
   constexpr const char* op = "bn_act backward";
-  if (slopes) {
-    launch_channel_sums<3>(op, t.layout, sums, scratch.partial,
-                           Backward<true, true, T, ClipQuant>{t, c, act}, scratch.stream);
-  } else {
-    launch_channel_sums<2>(op, t.layout, sums, scratch.partial,
-                           Backward<true, false, T, ClipQuant>{t, c, act}, scratch.stream);
-  }
+  slopes ? backward_sums<3>(op, t, c, act, sums, scratch)
+         : backward_sums<2>(op, t, c, act, sums, scratch);
 }
 
 template <class T>
 void bn_act_sums_cuda(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct act, double* sums,
                       BnActScratch scratch) {
-  launch_channel_sums<2>("bn_act sums", t.layout, sums, scratch.partial,
-                         Backward<false, false, T, LeakyAct>{t, c, act}, scratch.stream);
+  backward_sums<2>("bn_act sums", t, c, act, sums, scratch);
 }
 
 template <class T, class Act>
 void bn_act_through_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act,
                                  BnActScratch scratch) {
-  const std::int64_t n = size(t);
-  launch("bn_act through moments", through_moments_kernel<T, Act>, blocks_for(n), scratch.stream, t,
-         c, act, n, ChannelOf(n, t.layout.channels, t.layout.inner));
+  launch_map("bn_act through moments", backward_streams(t), t.layout,
+             ThroughMoments<Act>{{c, act, t.residual != nullptr}}, scratch.stream);
 }
 
 #define ZSQ_INSTANTIATE(T)                                                                         \

@@ -31,7 +31,8 @@ std::pair<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
     const T* in = elements<T>(x);
     if (x.is_cuda()) {
       const CudaScope cuda(kOp, x.device());
-      const at::Tensor partial = at::empty({channel_sums_scratch(x.size(1))}, sums.options());
+      const at::Tensor partial =
+          at::empty({channel_sums_scratch(activation_layout(x))}, sums.options());
       if constexpr (kHasCuda)
         channel_moment_sums_cuda(in, shift_data, out, partial.mutable_data_ptr<double>(),
                                  activation_layout(x), cuda.stream());

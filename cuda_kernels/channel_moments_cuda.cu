@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/channel_moments_implementations.h"
 #include "cuda_kernels/channel_sums.cuh"
+#include "cuda_kernels/map.cuh"
 
 namespace zsq::cuda_kernels {
 namespace {
 
-template <class T>
 struct Moments {
-  const T* x;
   const float* shift;
-  __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
-    const float distance = load(x[i]) - shift[c];
+  using Channel = float;
+  __device__ Channel channel(std::int64_t c) const { return shift[c]; }
+  __device__ void operator()(Channel center, const float* in, float*, float* sums) const {
+    const float distance = in[0] - center;
     sums[0] += distance;
     sums[1] += distance * distance;
   }
@@ -18,10 +19,12 @@ struct Moments {
 
 struct Backward {
   const float *mean, *a, *b;
-  ChannelOf channel;
-  __device__ float operator()(std::int64_t i, float x, float) const {
-    const std::int64_t c = channel(i);
-    return a[c] + b[c] * (x - mean[c]);
+  struct Channel {
+    float mean, a, b;
+  };
+  __device__ Channel channel(std::int64_t c) const { return {mean[c], a[c], b[c]}; }
+  __device__ void operator()(const Channel& n, const float* in, float* out) const {
+    out[0] = n.a + n.b * (in[0] - n.mean);
   }
 };
 
@@ -30,15 +33,15 @@ struct Backward {
 template <class T>
 void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,
                               ChannelLayout layout, cudaStream_t stream) {
-  launch_channel_sums<2>("channel_moments", layout, sums, partial, Moments<T>{x, shift}, stream);
+  launch_channel_sums<2>("channel_moments", Streams<T, 1, 1>{{x}, {nullptr}}, layout, sums, partial,
+                         Moments{shift}, stream);
 }
 
 template <class T>
 void channel_moments_backward_cuda(const T* x, const float* mean, const float* a, const float* b,
                                    T* dx, ChannelLayout layout, cudaStream_t stream) {
-  const std::int64_t n = layout.outer * layout.channels * layout.inner;
-  launch_map("channel_moments backward", x, x, dx, n,
-             Backward{mean, a, b, {n, layout.channels, layout.inner}}, stream);
+  launch_map("channel_moments backward", Streams<T, 1, 1>{{x}, {dx}}, layout, Backward{mean, a, b},
+             stream);
 }
 
 template void channel_moment_sums_cuda(const float*, const float*, double*, double*, ChannelLayout,

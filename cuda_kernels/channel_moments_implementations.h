@@ -12,7 +12,7 @@ namespace zsq::cuda_kernels {
 // the mean the variance that follows keeps its digits, wherever the mean is.
 template <class T>
 void channel_moment_sums_cpu(const T* x, const float* shift, double* sums, ChannelLayout layout);
-// `partial` is scratch for channel_sums_scratch(channels) doubles.
+// `partial` is scratch for channel_sums_scratch(layout) doubles.
 template <class T>
 void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,
                               ChannelLayout layout, cudaStream_t stream);

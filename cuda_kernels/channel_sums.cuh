@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums per channel on the device. The tensor is cut into parts that depend on its shape alone,
-// and the parts are added in order: the same bits on every run.
+// Sums per channel on the device, while elements are mapped (map.cuh says what a map is; here it
+// also adds to `sums`). A thread adds up to kFloatTerms terms in float, or more only in tensors too
+// large for the grid; threads, parts and channels are combined in double, in an order that depends
+// on the layout and on the tensors' alignment alone: the same bits on every run.
 #pragma once
 #include "cuda_kernels/channel_layout.h"
 #include "cuda_kernels/channel_sums_cuda.h"
@@ -8,78 +10,140 @@
 
 namespace zsq::cuda_kernels {
 
-constexpr int kTileChannels = 32, kTileRows = kThreads / kTileChannels;
+static_assert(kSumThreads == kThreads);
 
-// f(i, c, sums) is called once for each element i, of channel c, and adds to the kSums doubles.
-// Row-major: block (c, part) takes elements of one channel.
-template <int kSums, class F>
-__global__ void row_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial, F f) {
-  const std::int64_t c = blockIdx.x, count = layout.outer * layout.inner;
-  const std::int64_t begin = blockIdx.y * per_part;
-  const std::int64_t end = begin + per_part < count ? begin + per_part : count;
-  double sums[kSums] = {};
-  for (std::int64_t e = begin + threadIdx.x; e < end; e += kThreads) {
-    const std::int64_t o = count <= 0xffffffffLL ? static_cast<std::uint32_t>(e) /
-                                                       static_cast<std::uint32_t>(layout.inner)
-                                                 : e / layout.inner;
-    f((o * layout.channels + c) * layout.inner + (e - o * layout.inner), c, sums);
+template <int kLength, int kSums, int kChannels, class T, int kIn, int kOut, class Channel, class F>
+__device__ __forceinline__ void sum_at(const Streams<T, kIn, kOut>& streams, std::int64_t i,
+                                       const Channel (&numbers)[kChannels], const F& f,
+                                       float (&sums)[kLength][kSums]) {
+  float in[kLength][kIn], out[kLength][kOut] = {};
+  streams.read(i, in);
+#pragma unroll
+  for (int j = 0; j < kLength; ++j) f(numbers[j % kChannels], in[j], out[j], sums[j]);
+  streams.write(i, out);
+}
+
+// Each values[k] is rows x lanes numbers; its row 0 becomes the sum of the rows, as a fixed tree.
+// Every thread of the block has to call it; a thread of row 0 may then read its own number.
+template <int kValues>
+__device__ void add_rows(double (&values)[kValues][kThreads], int lanes, int rows) {
+  const int row = static_cast<int>(threadIdx.x) / lanes;
+  for (int left = rows; left > 1;) {
+    const int half = (left + 1) / 2;
+    __syncthreads();
+    if (row + half < left) {
+#pragma unroll
+      for (int k = 0; k < kValues; ++k)
+        values[k][threadIdx.x] += values[k][threadIdx.x + half * lanes];
+    }
+    left = half;
   }
-  double* out = partial + static_cast<std::int64_t>(blockIdx.y) * kSums * layout.channels;
+}
+
+// One channel per block.
+template <int kLength, int kSums, class T, int kIn, int kOut, class F>
+__global__ void row_sums_kernel(Streams<T, kIn, kOut> streams, ChannelLayout layout,
+                                ChannelSumCut cut, double* partial, F f) {
+  const std::int64_t c = blockIdx.x % cut.tiles, part = blockIdx.x / cut.tiles;
+  const std::int64_t per_row = layout.inner / kLength, count = layout.outer * per_row;
+  const std::int64_t begin = part * cut.per_part;
+  const std::int64_t end = begin + cut.per_part < count ? begin + cut.per_part : count;
+  const typename F::Channel numbers[1] = {f.channel(c)};
+  float sums[kLength][kSums] = {};
+  for (std::int64_t v = begin + threadIdx.x; v < end; v += kThreads) {
+    std::int64_t o = 0;
+    if (layout.outer > 1)
+      o = count <= 0xffffffffLL
+              ? static_cast<std::uint32_t>(v) / static_cast<std::uint32_t>(per_row)
+              : v / per_row;
+    const std::int64_t i = (o * layout.channels + c) * layout.inner + (v - o * per_row) * kLength;
+    sum_at(streams, i, numbers, f, sums);
+  }
+  // Vectors leave a rest only if there is one channel, in one row.
+  float rest[1][kSums] = {};
+  if (part == 0 && threadIdx.x < layout.inner % kLength)
+    sum_at(streams, layout.inner - 1 - threadIdx.x, numbers, f, rest);
   for (int k = 0; k < kSums; ++k) {
-    const double sum = block_reduce(sums[k], Sum());
-    if (threadIdx.x == 0) out[k * layout.channels + c] = sum;
+    double own = rest[0][k];
+    for (int j = 0; j < kLength; ++j) own += sums[j][k];
+    const double sum = block_reduce(own, Sum());
+    if (threadIdx.x == 0) partial[(part * kSums + k) * layout.channels + c] = sum;
   }
 }
 
-// channels_last: block (tile of channels, part), a thread stays with its channel.
-template <int kSums, class F>
-__global__ void pixel_sums_kernel(ChannelLayout layout, std::int64_t per_part, double* partial,
-                                  F f) {
-  __shared__ double shared[kSums][kTileRows][kTileChannels];
-  const int lane = threadIdx.x % kTileChannels, row = threadIdx.x / kTileChannels;
-  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kTileChannels + lane;
-  const std::int64_t begin = blockIdx.y * per_part;
-  const std::int64_t end = begin + per_part < layout.outer ? begin + per_part : layout.outer;
-  double sums[kSums] = {};
-  if (c < layout.channels)
-    for (std::int64_t o = begin + row; o < end; o += kTileRows) f(o * layout.channels + c, c, sums);
-  for (int k = 0; k < kSums; ++k) shared[k][row][lane] = sums[k];
-  __syncthreads();
-  if (row >= kSums || c >= layout.channels) return;
-  double sum = 0;  // row k adds up the k-th sums
-  for (int r = 0; r < kTileRows; ++r) sum += shared[row][r][lane];
-  partial[(static_cast<std::int64_t>(blockIdx.y) * kSums + row) * layout.channels + c] = sum;
+// channels_last: a thread keeps its channels, whose numbers it loads once.
+template <int kLength, int kSums, class T, int kIn, int kOut, class F>
+__global__ void pixel_sums_kernel(Streams<T, kIn, kOut> streams, ChannelLayout layout,
+                                  ChannelSumCut cut, double* partial, F f) {
+  __shared__ double values[kSums * kLength][kThreads];
+  const auto lanes = static_cast<int>(cut.lanes), rows = static_cast<int>(cut.rows);
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int row = static_cast<int>(threadIdx.x) / lanes;
+  const std::int64_t tile = blockIdx.x % cut.tiles, part = blockIdx.x / cut.tiles;
+  const std::int64_t c = (tile * lanes + lane) * kLength;
+  const bool works = row < rows && c < layout.channels;
+  float sums[kLength][kSums] = {};
+  if (works) {
+    typename F::Channel numbers[kLength];
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) numbers[j] = f.channel(c + j);
+    const std::int64_t begin = part * cut.per_part;
+    const std::int64_t end =
+        begin + cut.per_part < layout.outer ? begin + cut.per_part : layout.outer;
+    for (std::int64_t pixel = begin + row; pixel < end; pixel += rows)
+      sum_at(streams, pixel * layout.channels + c, numbers, f, sums);
+  }
+#pragma unroll
+  for (int j = 0; j < kLength; ++j)
+    for (int k = 0; k < kSums; ++k) values[k * kLength + j][threadIdx.x] = sums[j][k];
+  add_rows(values, lanes, rows);
+  if (row > 0 || !works) return;
+#pragma unroll
+  for (int j = 0; j < kLength; ++j)
+    for (int k = 0; k < kSums; ++k)
+      partial[(part * kSums + k) * layout.channels + c + j] = values[k * kLength + j][threadIdx.x];
 }
 
-static __global__ void add_parts_kernel(const double* partial, int parts, std::int64_t n,
+// sums[i] = the sum of partial[p][i] over the parts p; a block takes kPartLanes of the n sums.
+constexpr int kPartLanes = 4;  // 32 bytes, which memory delivers at once
+static __global__ void add_parts_kernel(const double* partial, std::int64_t parts, std::int64_t n,
                                         double* sums) {
-  for (std::int64_t i = first_index(); i < n; i += index_stride()) {
-    double sum = 0;
-    for (int p = 0; p < parts; ++p) sum += partial[p * n + i];
-    sums[i] = sum;
-  }
+  __shared__ double values[1][kThreads];
+  constexpr int kRows = kThreads / kPartLanes;
+  const int row = static_cast<int>(threadIdx.x) / kPartLanes;
+  const std::int64_t i =
+      static_cast<std::int64_t>(blockIdx.x) * kPartLanes + threadIdx.x % kPartLanes;
+  double sum = 0;
+  if (i < n)
+    for (std::int64_t p = row; p < parts; p += kRows) sum += partial[p * n + i];
+  values[0][threadIdx.x] = sum;
+  add_rows(values, kPartLanes, kRows);
+  if (row == 0 && i < n) sums[i] = values[0][threadIdx.x];
 }
 
-// sums [kSums, C]; `partial` has room for channel_sums_scratch(C) doubles.
-template <int kSums, class F>
-void launch_channel_sums(const char* op, ChannelLayout layout, double* sums, double* partial, F f,
-                         cudaStream_t stream) {
-  constexpr std::int64_t kElementsPerPart = 2048;
-  const std::int64_t count = layout.outer * layout.inner;
-  std::int64_t parts = (count + kElementsPerPart - 1) / kElementsPerPart;
-  if (parts > kChannelSumParts) parts = kChannelSumParts;
-  const std::int64_t per_part = (count + parts - 1) / parts;
-  const auto y = static_cast<unsigned>(parts);
-  if (layout.inner > 1) {
-    const dim3 blocks(static_cast<unsigned>(layout.channels), y);
-    launch(op, row_sums_kernel<kSums, F>, blocks, stream, layout, per_part, partial, f);
-  } else {
-    const dim3 blocks(static_cast<unsigned>((layout.channels + kTileChannels - 1) / kTileChannels),
-                      y);
-    launch(op, pixel_sums_kernel<kSums, F>, blocks, stream, layout, per_part, partial, f);
-  }
+// sums [kSums, C]; `partial` has room for channel_sums_scratch(layout) doubles.
+template <int kSums, class T, int kIn, int kOut, class F>
+void launch_channel_sums(const char* op, const Streams<T, kIn, kOut>& streams, ChannelLayout layout,
+                         double* sums, double* partial, F f, cudaStream_t stream) {
+  static_assert(kSums <= kSumMax);
+  if (layout.channels == 1) layout = {1, 1, layout.outer * layout.inner};
+  const bool aligned = streams.aligned_to(sizeof(Vector<T, kSumVector>));
+  const auto run = [&](auto by_rows, auto by_pixels, int length) {
+    const ChannelSumCut cut = channel_sum_cut(layout, length);
+    launch(op, cut.by_pixel ? by_pixels : by_rows, static_cast<unsigned>(cut.parts * cut.tiles),
+           stream, streams, layout, cut, partial, f);
+    return cut.parts;
+  };
+  const std::int64_t along = layout.inner == 1 ? layout.channels : layout.inner;
+  const std::int64_t parts =
+      aligned && (along % kSumVector == 0 || layout.channels == 1)
+          ? run(row_sums_kernel<kSumVector, kSums, T, kIn, kOut, F>,
+                pixel_sums_kernel<kSumVector, kSums, T, kIn, kOut, F>, kSumVector)
+          : run(row_sums_kernel<1, kSums, T, kIn, kOut, F>,
+                pixel_sums_kernel<1, kSums, T, kIn, kOut, F>, 1);
   const std::int64_t n = kSums * layout.channels;
-  launch(op, add_parts_kernel, blocks_for(n), stream, partial, static_cast<int>(parts), n, sums);
+  launch(op, add_parts_kernel, static_cast<unsigned>((n + kPartLanes - 1) / kPartLanes), stream,
+         partial, parts, n, sums);
 }
 
 }  // namespace zsq::cuda_kernels

@@ -89,42 +89,52 @@ struct ChannelOf {
   }
 };
 
-// Four elements that are loaded and stored at once.
-template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T at[4];
+// Elements that are loaded and stored at once; a GPU moves 16 bytes per thread at most.
+template <class T, int kLength>
+struct alignas(kLength * sizeof(T)) Vector {
+  T at[kLength];
 };
-
 template <class T>
-bool aligned4(const T* p) {
-  return reinterpret_cast<std::uintptr_t>(p) % sizeof(Four<T>) == 0;
-}
+constexpr int kVectorLength = 16 / sizeof(T);
 
-// out[i] = f(i, a[i], b[i]); `wide` says that all three are aligned for loads of four.
-template <class T, class F>
-__global__ void map_kernel(const T* a, const T* b, T* out, std::int64_t n, bool wide, F f) {
-  std::int64_t done = 0;
-  if (wide) {
-    done = n / 4 * 4;
-    for (std::int64_t q = first_index(); q < n / 4; q += index_stride()) {
-      const Four<T> u = reinterpret_cast<const Four<T>*>(a)[q];
-      const Four<T> v = reinterpret_cast<const Four<T>*>(b)[q];
-      Four<T> result;
+// Tensors of one memory order that a kernel reads and writes at the same places. Null where there
+// is none: zeros are read, nothing is written.
+template <class T, int kIn, int kOut>
+struct Streams {
+  const T* in[kIn];
+  T* out[kOut];
+
+  // Whether every tensor begins at a multiple of `bytes`.
+  __host__ __device__ bool aligned_to(std::size_t bytes) const {
+    std::uintptr_t bits = 0;
+    for (const T* p : in) bits |= reinterpret_cast<std::uintptr_t>(p);
+    for (const T* p : out) bits |= reinterpret_cast<std::uintptr_t>(p);
+    return bits % bytes == 0;
+  }
+  // values[j] are those of element i + j, one of each tensor.
+  template <int kLength>
+  __device__ __forceinline__ void read(std::int64_t i, float (&values)[kLength][kIn]) const {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) store(result.at[j], f(4 * q + j, load(u.at[j]), load(v.at[j])));
-      reinterpret_cast<Four<T>*>(out)[q] = result;
+    for (int k = 0; k < kIn; ++k) {
+      Vector<T, kLength> v{};
+      if (in[k]) v = *reinterpret_cast<const Vector<T, kLength>*>(in[k] + i);
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) values[j][k] = load(v.at[j]);
     }
   }
-  for (std::int64_t i = done + first_index(); i < n; i += index_stride())
-    store(out[i], f(i, load(a[i]), load(b[i])));
-}
-
-template <class T, class F>
-void launch_map(const char* op, const T* a, const T* b, T* out, std::int64_t n, F f,
-                cudaStream_t stream) {
-  const bool wide = aligned4(a) && aligned4(b) && aligned4(out);
-  launch(op, map_kernel<T, F>, blocks_for(wide ? n / 4 : n), stream, a, b, out, n, wide, f);
-}
+  template <int kLength>
+  __device__ __forceinline__ void write(std::int64_t i,
+                                        const float (&values)[kLength][kOut]) const {
+#pragma unroll
+    for (int k = 0; k < kOut; ++k) {
+      if (!out[k]) continue;
+      Vector<T, kLength> v;
+#pragma unroll
+      for (int j = 0; j < kLength; ++j) store(v.at[j], values[j][k]);
+      *reinterpret_cast<Vector<T, kLength>*>(out[k] + i) = v;
+    }
+  }
+};
 
 struct Sum {
   __device__ double operator()(double a, double b) const { return a + b; }

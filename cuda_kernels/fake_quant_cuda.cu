@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_kernels/fake_quant_implementations.h"
 #include "cuda_kernels/layer_table.cuh"
+#include "cuda_kernels/map.cuh"
 
 namespace zsq::cuda_kernels {
 namespace {
 
 struct Value {
   GridView grid;
-  ChannelOf channel;
-  __device__ float operator()(std::int64_t i, float x, float) const {
-    return fake_quant_value(x, grid.at(channel(i)));
+  using Channel = UniformGrid;
+  __device__ Channel channel(std::int64_t c) const { return grid.at(c); }
+  __device__ void operator()(const Channel& own, const float* in, float* out) const {
+    out[0] = fake_quant_value(in[0], own);
   }
 };
 
 struct Backward {
   GridView grid;
-  ChannelOf channel;
-  __device__ float operator()(std::int64_t i, float x, float dy) const {
-    return grid.at(channel(i)).contains(x) ? dy : 0.0f;
+  using Channel = UniformGrid;
+  __device__ Channel channel(std::int64_t c) const { return grid.at(c); }
+  __device__ void operator()(const Channel& own, const float* in, float* out) const {
+    out[0] = own.contains(in[0]) ? in[1] : 0.0f;
   }
 };
 
@@ -30,15 +33,32 @@ __global__ void quantize_kernel(const float* x, std::int32_t* codes, std::int64_
   }
 }
 
+// Both directions: without dy the value, else the gradient.
+struct ValueOrGradient {
+  bool gradient;
+  __device__ void operator()(const UniformGrid& own, const float* in, float* out) const {
+    if (gradient)
+      out[0] = own.contains(in[0]) ? in[1] : 0.0f;
+    else
+      out[0] = fake_quant_value(in[0], own);
+  }
+};
+
 __global__ void layers_kernel(const __grid_constant__ LayerTable<LayerMap> table) {
   const Chunk chunk = own_chunk(table);
   const LayerMap& layer = table.layers[chunk.layer];
-  const ChannelOf channel(layer.n, layer.grid.channels, layer.grid.inner);
-  const Value value{layer.grid, channel};
-  const Backward backward{layer.grid, channel};
-  for_own_elements(chunk.index, layer.n, [&](std::int64_t i) {
-    layer.y[i] = layer.dy ? backward(i, layer.x[i], layer.dy[i]) : value(i, layer.x[i], 0);
-  });
+  const GridView& grid = layer.grid;
+  const ChannelOf channel(layer.n, grid.channels, grid.inner);
+  const Streams<float, 2, 1> streams{{layer.x, layer.dy}, {layer.y}};
+  const ValueOrGradient f{layer.dy != nullptr};
+  const auto map = [&](std::int64_t i, auto length) {
+    const UniformGrid own[1] = {grid.at(channel(i))};
+    map_at<decltype(length)::value>(streams, i, own, f);
+  };
+  if (streams.aligned_to(16) && (grid.channels == 1 || grid.inner % kTableVector == 0))
+    for_own_vectors(chunk.index, layer.n, map);
+  else
+    for_own_elements(chunk.index, layer.n, [&](std::int64_t i) { map(i, Length<1>()); });
 }
 
 __global__ void changed_kernel(const __grid_constant__ LayerTable<CodesView> table,
@@ -62,18 +82,22 @@ __global__ void changed_kernel(const __grid_constant__ LayerTable<CodesView> tab
               static_cast<unsigned long long>(block_changed));
 }
 
+ChannelLayout layout_of(std::int64_t n, const GridView& grid) {
+  return {n / (grid.channels * grid.inner), grid.channels, grid.inner};
+}
+
 }  // namespace
 
 template <class T>
 void fake_quant_cuda(const T* x, T* y, std::int64_t n, const GridView& grid, cudaStream_t stream) {
-  launch_map("fake_quant", x, x, y, n, Value{grid, {n, grid.channels, grid.inner}}, stream);
+  launch_map("fake_quant", Streams<T, 1, 1>{{x}, {y}}, layout_of(n, grid), Value{grid}, stream);
 }
 
 template <class T>
 void fake_quant_backward_cuda(const T* x, const T* dy, T* dx, std::int64_t n, const GridView& grid,
                               cudaStream_t stream) {
-  launch_map("fake_quant backward", x, dy, dx, n, Backward{grid, {n, grid.channels, grid.inner}},
-             stream);
+  launch_map("fake_quant backward", Streams<T, 2, 1>{{x, dy}, {dx}}, layout_of(n, grid),
+             Backward{grid}, stream);
 }
 
 void fake_quant_layers_cuda(const std::vector<LayerMap>& layers, cudaStream_t stream) {

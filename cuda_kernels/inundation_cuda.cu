@@ -3,6 +3,7 @@
 // three histograms over 11, 11 and 9 bits pin it down. Every count stays in device memory.
 #include "cuda_kernels/inundation_implementations.h"
 #include "cuda_kernels/layer_table.cuh"
+#include "cuda_kernels/map.cuh"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -19,9 +20,10 @@ constexpr Digit kFirst = {0, 20, 31, 2047}, kSecond = {1, 9, 20, 2047}, kThird =
 
 struct Ratio {
   GridView grid;
-  ChannelOf channel;
-  __device__ float operator()(std::int64_t i, float weight, float step) const {
-    return crossing_ratio(weight, step, grid.at(channel(i)), 0.0f);
+  using Channel = UniformGrid;
+  __device__ Channel channel(std::int64_t c) const { return grid.at(c); }
+  __device__ void operator()(const Channel& own, const float* in, float* out) const {
+    out[0] = crossing_ratio(in[0], in[1], own, 0.0f);
   }
 };
 
@@ -139,8 +141,9 @@ __global__ void update_kernel(const __grid_constant__ Table table, InundationSte
 
 void crossing_ratios_cuda(const float* weight, const float* step, float* ratios, std::int64_t n,
                           const GridView& grid, cudaStream_t stream) {
-  launch_map("crossing_ratios", weight, step, ratios, n,
-             Ratio{grid, {n, grid.channels, grid.inner}}, stream);
+  const ChannelLayout layout{n / (grid.channels * grid.inner), grid.channels, grid.inner};
+  launch_map("crossing_ratios", Streams<float, 2, 1>{{weight, step}, {ratios}}, layout, Ratio{grid},
+             stream);
 }
 
 void inundate_cuda(const std::vector<InundationView>& views, InundationStep args, float* ratios,

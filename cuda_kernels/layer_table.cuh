@@ -58,4 +58,21 @@ __device__ void for_own_elements(std::int64_t index, std::int64_t n, const F& f)
   for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) f(i);
 }
 
+// f(i, Length<kTableVector>()) for this thread's vectors of the chunk, f(i, Length<1>()) for what
+// they leave.
+template <int kLength>
+struct Length {
+  static constexpr int value = kLength;
+};
+constexpr int kTableVector = kVectorLength<float>;
+template <class F>
+__device__ void for_own_vectors(std::int64_t index, std::int64_t n, const F& f) {
+  const std::int64_t begin = index * kChunkElements;
+  const std::int64_t end = begin + kChunkElements < n ? begin + kChunkElements : n;
+  const std::int64_t rest = begin + (end - begin) / kTableVector * kTableVector;
+  for (std::int64_t i = begin + threadIdx.x * kTableVector; i < rest; i += kThreads * kTableVector)
+    f(i, Length<kTableVector>());
+  for (std::int64_t i = rest + threadIdx.x; i < end; i += kThreads) f(i, Length<1>());
+}
+
 }  // namespace zsq::cuda_kernels

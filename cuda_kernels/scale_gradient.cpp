@@ -26,7 +26,7 @@ at::Tensor scale_gradient(const at::Tensor& x, const at::Tensor& dy, const GridT
     T* dx_data = dx.defined() ? mutable_elements<T>(dx) : nullptr;
     if (x.is_cuda()) {
       const CudaScope cuda("scale_gradient", x.device());
-      const at::Tensor partial = at::empty({channel_sums_scratch(channels)}, sums.options());
+      const at::Tensor partial = at::empty({channel_sums_scratch(view.layout)}, sums.options());
       if constexpr (kHasCuda)
         scale_gradient_cuda(in, dy_data, dx_data, out, partial.mutable_data_ptr<double>(), view,
                             cuda.stream());

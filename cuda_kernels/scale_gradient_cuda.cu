@@ -5,16 +5,16 @@
 namespace zsq::cuda_kernels {
 namespace {
 
-template <class T>
 struct Slopes {
-  const T *x, *dy;
-  T* dx;
   ScaleGradientView view;
-  __device__ void operator()(std::int64_t i, std::int64_t c, double* sums) const {
-    const float v = load(x[i]), above = load(dy[i]);
-    const UniformGrid grid{view.scale[c], view.zero_point[c], view.range};
+  using Channel = UniformGrid;
+  __device__ Channel channel(std::int64_t c) const {
+    return {view.scale[c], view.zero_point[c], view.range};
+  }
+  __device__ void operator()(const Channel& grid, const float* in, float* out, float* sums) const {
+    const float v = in[0], above = in[1];
     sums[0] += above * grid.scale_slope(v);
-    if (dx) store(dx[i], grid.contains(v) ? above : 0.0f);
+    out[0] = grid.contains(v) ? above : 0.0f;
   }
 };
 
@@ -23,8 +23,8 @@ struct Slopes {
 template <class T>
 void scale_gradient_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
                          const ScaleGradientView& view, cudaStream_t stream) {
-  launch_channel_sums<1>("scale_gradient", view.layout, sums, partial, Slopes<T>{x, dy, dx, view},
-                         stream);
+  launch_channel_sums<1>("scale_gradient", Streams<T, 2, 1>{{x, dy}, {dx}}, view.layout, sums,
+                         partial, Slopes{view}, stream);
 }
 
 template void scale_gradient_cuda(const float*, const float*, float*, double*, double*,

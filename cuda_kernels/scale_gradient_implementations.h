@@ -20,7 +20,7 @@ struct ScaleGradientView {
 template <class T>
 void scale_gradient_cpu(const T* x, const T* dy, T* dx, double* sums,
                         const ScaleGradientView& view);
-// `partial` is scratch for channel_sums_scratch(channels) doubles.
+// `partial` is scratch for channel_sums_scratch(view.layout) doubles.
 template <class T>
 void scale_gradient_cuda(const T* x, const T* dy, T* dx, double* sums, double* partial,
                          const ScaleGradientView& view, cudaStream_t stream);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also cuda_kernels/map.
 // Operators that map elements, and those that map the weights of many layers at once: the CUDA
 // implementations, emulated, give the bits of the CPU implementations in every order.
 #include "cuda_kernels/inundation_implementations.h"
@@ -10,9 +11,11 @@ namespace {
 
 using namespace zsq::test;
 
+// What is read begins `shift` elements after a multiple of 16 bytes, what is written `out_shift`.
 template <class T>
-void expect_fake_quant(const Shape& s, std::int64_t shift) {
-  SCOPED_TRACE(std::to_string(s.n) + " elements, shifted by " + std::to_string(shift));
+void expect_fake_quant(const Shape& s, std::int64_t shift, std::int64_t out_shift) {
+  SCOPED_TRACE(std::to_string(s.n) + " elements, shifted by " + std::to_string(shift) + " and " +
+               std::to_string(out_shift));
   const RandomGrid grid(s.channels, s.inner);
   const auto x = normal<T>(s.n, 2, 0, shift), dy = normal<T>(s.n, 1, 0, shift);
   const float special[] = {INFINITY, -INFINITY, NAN, -0.0f, 0.05f, 1e38f, 1e-42f};
@@ -22,7 +25,7 @@ void expect_fake_quant(const Shape& s, std::int64_t shift) {
   fake_quant_cpu(in, y.data(), s.n, grid.view);
   fake_quant_backward_cpu(in, above, dx.data(), s.n, grid.view);
   in_every_order([&] {
-    const Memory<T> y_cuda(s.n, shift), dx_cuda(s.n, shift);
+    const Memory<T> y_cuda(s.n, out_shift), dx_cuda(s.n, out_shift);
     fake_quant_cuda(in, y_cuda.data(), s.n, grid.view, nullptr);
     EXPECT_TRUE(same(y, y_cuda));
     fake_quant_backward_cuda(in, above, dx_cuda.data(), s.n, grid.view, nullptr);
@@ -31,13 +34,13 @@ void expect_fake_quant(const Shape& s, std::int64_t shift) {
 }
 TEST(EmulatedCuda, FakeQuant) {
   for (const Shape& s : kShapes)
-    for (const std::int64_t shift : {0, 1, 3}) {
-      expect_fake_quant<float>(s, shift);
-      expect_fake_quant<Bf16>(s, shift);
+    for (const auto& [shift, out_shift] : {std::pair{0, 0}, {1, 1}, {3, 3}, {0, 1}, {2, 0}}) {
+      expect_fake_quant<float>(s, shift, out_shift);
+      expect_fake_quant<Bf16>(s, shift, out_shift);
     }
   if (!kManyThreads) return;
-  expect_fake_quant<float>(kBeyondTheGrid, 1);  // one element at a time
-  expect_fake_quant<float>(kBeyondTheGridByFour, 0);
+  expect_fake_quant<float>(kBeyondTheGrid, 1, 1);  // one element at a time
+  expect_fake_quant<float>(kBeyondTheGridByFour, 0, 0);
 }
 
 TEST(EmulatedCuda, Quantize) {

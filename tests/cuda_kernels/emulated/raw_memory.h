@@ -160,13 +160,16 @@ inline std::vector<Shape> layer_shapes() {
   return shapes;
 }
 
-// Row-major and channels_last activations: one part and several, tiles of channels that are not
-// full.
+// Row-major and channels_last activations: one part and several, tiles and rows of threads that are
+// not full, vectors that fit the layout of one type and not of the other, or leave a rest.
 using cuda_kernels::ChannelLayout;
 inline const std::vector<ChannelLayout> kLayouts = {
-    {1, 1, 1},  {1, 40, 1},    {3, 40, 1},    {5000, 1, 1}, {2, 3, 35},
-    {70, 3, 1}, {2, 17, 1023}, {2046, 17, 1}, {4, 129, 49}, {196, 129, 1}};
-// So many elements in a channel that its parts are of the largest number.
-inline const std::vector<ChannelLayout> kLargeLayouts = {{1, 2, 140000}, {140001, 2, 1}};
+    {1, 1, 1},     {1, 40, 1},   {3, 40, 1},    {5003, 1, 1}, {2, 1, 37},
+    {2, 3, 35},    {3, 8, 12},   {70, 3, 1},    {50, 12, 1},  {2, 17, 1023},
+    {2046, 17, 1}, {4, 129, 49}, {196, 129, 1}, {130, 136, 1}};
+// So many elements that a thread takes several: of parts, of vectors whose channels repeat only
+// after three blocks, and of single elements.
+inline const std::vector<ChannelLayout> kLargeLayouts = {
+    {1, 2, 140000}, {140001, 2, 1}, {91300, 12, 1}, {350001, 3, 1}};
 
 }  // namespace zsq::test

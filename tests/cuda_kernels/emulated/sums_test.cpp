@@ -90,7 +90,7 @@ void expect_pass(const BnActCase<T>& in, Writes writes, int sums, const Cpu& run
   Sums expected(sums_cpu, sum_error(in.layout));
   in_every_order([&] {
     const Memory<T> y2 = made(writes.y), dx2 = made(writes.dx), dr2 = made(writes.dresidual);
-    const Memory<double> sums_cuda(sums * in.c), partial(channel_sums_scratch(in.c));
+    const Memory<double> sums_cuda(sums * in.c), partial(channel_sums_scratch(in.layout));
     run_cuda(in.tensors(at(y2), at(dx2), at(dr2)), sums_cuda.data(), {partial, nullptr});
     EXPECT_TRUE(same(y, y2));
     EXPECT_TRUE(same(dx, dx2));
@@ -173,7 +173,7 @@ TEST(EmulatedCuda, ChannelMoments) {
       Sums expected(sums_cpu, 10 * sum_error(layout));
       const T* in = x;
       in_every_order([&] {
-        const Memory<double> sums(2 * channels), partial(channel_sums_scratch(channels));
+        const Memory<double> sums(2 * channels), partial(channel_sums_scratch(layout));
         const Memory<T> dx_cuda(n, shift);
         channel_moment_sums_cuda(in, about, sums, partial, layout, nullptr);
         channel_moments_backward_cuda(in, about, a, b, dx_cuda.data(), layout, nullptr);
@@ -199,7 +199,7 @@ TEST(EmulatedCuda, ScaleGradient) {
       scale_gradient_cpu(in, above, with_dx ? dx.data() : nullptr, sums_cpu, view);
       Sums expected(sums_cpu, 100 * sum_error(layout));
       in_every_order([&] {
-        const Memory<double> sums(layout.channels), partial(channel_sums_scratch(layout.channels));
+        const Memory<double> sums(layout.channels), partial(channel_sums_scratch(layout));
         const Memory<T> dx_cuda(with_dx ? n : 0);
         scale_gradient_cuda(in, above, with_dx ? dx_cuda.data() : nullptr, sums, partial, view,
                             nullptr);
