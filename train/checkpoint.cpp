@@ -67,6 +67,7 @@ Tally unpack(const formats::Array& array) {
 Settings settings_of(const TrainJob& job) {
   Settings settings{{"process.seed", text_of(job.seed)}};
   const auto note = [&](const SettingInfo& info, const auto& value) {
+    if (info.key == "finetune.cuda_graphs") return;  // how kernels are launched decides nothing
     settings[std::string(info.key)] = text_of(value);
   };
   visit_train_settings(note, job.options);

@@ -24,7 +24,7 @@ void GraphStep::run(Half& half, double factor, const std::function<void()>& body
     try {
       half.graph->record(body);
     } catch (const std::exception& error) {
-      observer_.on_message(LogLevel::warning,
+      observer_.on_message(LogLevel::info,
                            std::string("finetune.cuda_graphs is not used: ") + error.what());
       make_graph_ = nullptr;
       generator_ = {};

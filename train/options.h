@@ -52,7 +52,7 @@ struct TrainOptions {
   std::int64_t validation_images = 256;
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
   Precision precision = Precision::fp32;
-  bool cuda_graphs = false;  // see train/graph_step.h
+  bool cuda_graphs = true;  // see train/graph_step.h
 };
 
 // How a step moves the weights.
@@ -140,9 +140,12 @@ void visit_train_settings(Visitor&& visit, Options& o) {
           "finetune.precision",
           "precision of teacher, student and generator in training: fp32, tf32 (GPU) or bf16"},
       o.precision);
-  visit(SettingInfo{"finetune.cuda_graphs",
-                    "on a GPU, launch each half of an iteration as one recorded CUDA graph"},
-        o.cuda_graphs);
+  visit(
+      SettingInfo{
+          "finetune.cuda_graphs",
+          "on a GPU, launch each half of an iteration as one recorded CUDA graph, where it can be "
+          "recorded"},
+      o.cuda_graphs);
 }
 
 }  // namespace zsq

@@ -176,8 +176,9 @@ TEST_F(PlanTest, AStateOfOtherSettingsIsRefused) {
   auto identity = identity_of(run.recipe);
   save(file, state, identity);
   EXPECT_NO_THROW(load_run_state(file, identity, at::kCPU));
-  // What changes the order of sums changes bits.
+  // What changes the order of sums changes bits; how kernels are launched does not.
   ASSERT_TRUE(identity.contains("process.threads") && identity.contains("process.device"));
+  EXPECT_FALSE(identity.contains("finetune.cuda_graphs"));
   identity["process.threads"] = "7";
   const auto message =
       test::error_message(ErrorCode::usage, [&] { load_run_state(file, identity, at::kCPU); });
