@@ -10,15 +10,9 @@
 #include "cuda_kernels/channel_sums_cuda.h"
 #include "cuda_kernels/checks.h"
 #include "cuda_kernels/cuda_scope.h"
+#include "cuda_kernels/folded_batch_norm.h"
 
 namespace zsq::cuda_kernels {
-
-// gain = gamma / sqrt(variance + eps), offset = beta - mean * gain; [C] f32.
-struct FoldedBatchNorm {
-  at::Tensor gain, offset, deviation;
-};
-FoldedBatchNorm fold_batch_norm(const at::Tensor& gamma, const at::Tensor& beta,
-                                const at::Tensor& mean, const at::Tensor& variance, double eps);
 
 // x [N, C, H, W], a residual of its shape if there is one, four [C] tensors, eps >= 0, lo < hi.
 void check_batch_norm(const char* op, const at::Tensor& x,

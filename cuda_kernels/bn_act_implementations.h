@@ -71,7 +71,8 @@ struct BnActChannels {
   const float *a, *b;
 };
 
-// What an implementation needs besides: `partial` is scratch for channel_sums_scratch(layout) doubles.
+// What an implementation needs besides: `partial` is scratch for channel_sums_scratch(layout)
+// doubles.
 struct BnActScratch {
   double* partial;
   cudaStream_t stream;

@@ -17,14 +17,13 @@ constexpr const char* kOp = "bn_clip_moments";
 
 struct Function : torch::autograd::Function<Function> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x_any,
-                               const std::optional<at::Tensor>& residual, const at::Tensor& gamma,
-                               const at::Tensor& beta, const at::Tensor& mean,
-                               const at::Tensor& variance, const BnClipMomentsArgs& args) {
+                               const std::optional<at::Tensor>& residual, const at::Tensor& gain,
+                               const at::Tensor& offset, const at::Tensor& mean,
+                               const BnClipMomentsArgs& args) {
     const at::Tensor x = dense(x_any), added = residual ? in_order_of(x, *residual) : at::Tensor();
-    const auto folded = fold_batch_norm(gamma, beta, mean, variance, args.eps);
     BnActPass pass{.op = kOp, .x = x, .residual = added, .y = at::empty_like(x)};
-    pass.gain = folded.gain;
-    pass.offset = folded.offset;
+    pass.gain = gain;
+    pass.offset = offset;
     pass.mean = mean.contiguous();  // near the batch's: distances to it keep the digits
     const at::Tensor sums = at::empty({2, x.size(1)}, x.options().dtype(at::kDouble));
     double* out = sums.mutable_data_ptr<double>();
@@ -61,7 +60,7 @@ struct Function : torch::autograd::Function<Function> {
                bn_act_through_moments_cuda(t, c, act, scratch);
              });
     const at::Tensor none;
-    return {pass.dx, pass.dresidual, none, none, none, none, none};
+    return {pass.dx, pass.dresidual, none, none, none, none};
   }
 };
 
@@ -72,8 +71,17 @@ BnClipMoments bn_clip_moments(const at::Tensor& x, const std::optional<at::Tenso
                               const at::Tensor& mean, const at::Tensor& variance,
                               const BnClipMomentsArgs& args) {
   check_batch_norm(kOp, x, residual, gamma, beta, mean, variance, args.eps, args.lo, args.hi);
+  return bn_clip_moments(x, residual, fold_batch_norm(gamma, beta, mean, variance, args.eps), mean,
+                         args);
+}
+
+BnClipMoments bn_clip_moments(const at::Tensor& x, const std::optional<at::Tensor>& residual,
+                              const FoldedBatchNorm& batch_norm, const at::Tensor& mean,
+                              const BnClipMomentsArgs& args) {
+  const auto& [gain, offset, deviation] = batch_norm;
+  check_batch_norm(kOp, x, residual, gain, offset, mean, deviation, args.eps, args.lo, args.hi);
   if (x.numel() == 0) fail(kOp, "x", describe(x), "at least one element");
-  const variable_list out = Function::apply(x, residual, gamma, beta, mean, variance, args);
+  const variable_list out = Function::apply(x, residual, gain, offset, mean, args);
   return {out[0], out[1], out[2]};
 }
 

@@ -18,6 +18,8 @@
 #include <limits>
 #include <optional>
 
+#include "cuda_kernels/folded_batch_norm.h"
+
 namespace zsq::cuda_kernels {
 
 struct BnClipMomentsArgs {
@@ -32,6 +34,11 @@ struct BnClipMoments {
 BnClipMoments bn_clip_moments(const at::Tensor& x, const std::optional<at::Tensor>& residual,
                               const at::Tensor& gamma, const at::Tensor& beta,
                               const at::Tensor& mean, const at::Tensor& variance,
+                              const BnClipMomentsArgs& args);
+// The same with the BatchNorm folded beforehand, as that of a teacher never changes; args.eps is
+// in it.
+BnClipMoments bn_clip_moments(const at::Tensor& x, const std::optional<at::Tensor>& residual,
+                              const FoldedBatchNorm& batch_norm, const at::Tensor& mean,
                               const BnClipMomentsArgs& args);
 
 }  // namespace zsq::cuda_kernels

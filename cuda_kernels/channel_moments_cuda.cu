@@ -28,7 +28,24 @@ struct Backward {
   }
 };
 
+__global__ void moments_kernel(const double* sums, const float* shift, double count,
+                               std::int64_t channels, float* mean, float* variance) {
+  for (std::int64_t c = first_index(); c < channels; c += index_stride()) {
+    const double distance = sums[c] / count;
+    const double found = sums[channels + c] / count - distance * distance;
+    mean[c] = static_cast<float>(distance + shift[c]);
+    variance[c] = static_cast<float>(found < 0 ? 0 : found);  // NaN stays NaN
+  }
+}
+
 }  // namespace
+
+void moments_of_sums_cuda(const double* sums, const float* shift, double count,
+                          std::int64_t channels, float* mean, float* variance,
+                          cudaStream_t stream) {
+  launch("moments_of_sums", moments_kernel, blocks_for(channels), stream, sums, shift, count,
+         channels, mean, variance);
+}
 
 template <class T>
 void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,

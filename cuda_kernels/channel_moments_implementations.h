@@ -17,6 +17,11 @@ template <class T>
 void channel_moment_sums_cuda(const T* x, const float* shift, double* sums, double* partial,
                               ChannelLayout layout, cudaStream_t stream);
 
+// mean and variance [C] of `count` elements per channel from these sums; a launch in place of the
+// dozen that tensor operators take.
+void moments_of_sums_cuda(const double* sums, const float* shift, double count,
+                          std::int64_t channels, float* mean, float* variance, cudaStream_t stream);
+
 // dx = a_c + b_c (x - mean_c)
 template <class T>
 void channel_moments_backward_cpu(const T* x, const float* mean, const float* a, const float* b,

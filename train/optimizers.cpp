@@ -5,9 +5,11 @@
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_fused_adam.h>
-#include <ATen/ops/where.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+
+#include "cuda_kernels/copy_tensors.h"
 
 namespace zsq::train {
 namespace {
@@ -35,12 +37,15 @@ void update_unless(const at::Tensor& skip, const std::vector<at::Tensor>& tensor
 void restore_where(const at::Tensor& skip, const std::vector<at::Tensor>& tensors,
                    const std::function<void()>& update) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> before;
-  for (const auto& tensor : tensors)
-    before.push_back(tensor.device() == skip.device() ? tensor.clone() : at::Tensor());
+  std::vector<at::Tensor> now, before;
+  for (const auto& tensor : tensors) {
+    if (tensor.device() != skip.device()) continue;
+    now.push_back(tensor.detach());
+    before.push_back(at::empty_like(now.back()));
+  }
+  cuda_kernels::copy_tensors_(before, now);
   update();
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    if (before[i].defined()) tensors[i].copy_(at::where(skip, before[i], tensors[i]));
+  cuda_kernels::copy_tensors_where_(skip, now, before);
 }
 
 Adam::Adam(const NamedTensors& parameters, double beta1, double beta2)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/teacher_pass.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/clamp.h>
@@ -29,10 +30,15 @@ using models::NodeId;
 // Runs a chain and writes the moments of its input to one place of them.
 class ChainWithMoments : public models::CustomOp {
  public:
-  ChainWithMoments(const Node& batch_norm, const models::Clip* clip,
-                   std::shared_ptr<std::vector<losses::Moments>> moments, std::size_t place)
+  ChainWithMoments(const Node& batch_norm, const models::ParameterStore& parameters,
+                   const models::Clip* clip, std::shared_ptr<std::vector<losses::Moments>> moments,
+                   std::size_t place)
       : params_(batch_norm.params), moments_(std::move(moments)), place_(place) {
+    const at::NoGradGuard no_grad;
+    const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
     args_.eps = models::get_if<models::BatchNorm>(batch_norm)->eps;
+    folded_ = cuda_kernels::fold_batch_norm(param("gamma"), param("beta"), param("mean"),
+                                            param("variance"), args_.eps);
     if (!clip) return;
     args_.lo = clip->lo;
     args_.hi = clip->hi;
@@ -43,19 +49,19 @@ class ChainWithMoments : public models::CustomOp {
   at::Tensor forward(const std::vector<at::Tensor>& inputs,
                      const models::ParameterStore& parameters) const override {
     const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
-    const at::Tensor x = inputs[0], gamma = param("gamma"), beta = param("beta"),
-                     mean = param("mean"), variance = param("variance");
+    const at::Tensor x = inputs[0], mean = param("mean");
     const auto residual = inputs.size() > 1 ? std::optional(inputs[1]) : std::nullopt;
     auto& moments = (*moments_)[place_];
     // The kernel is for images and adds without broadcasting.
     if (x.dim() != 4 || (residual && residual->sizes() != x.sizes())) {
       std::tie(moments.mean, moments.variance) = cuda_kernels::channel_moments(x);
-      auto y = at::batch_norm(x, gamma, beta, mean, variance, /*training=*/false,
-                              /*momentum=*/0.0, args_.eps, /*cudnn_enabled=*/true);
+      auto y = at::batch_norm(x, param("gamma"), param("beta"), mean, param("variance"),
+                              /*training=*/false, /*momentum=*/0.0, args_.eps,
+                              /*cudnn_enabled=*/true);
       if (residual) y = at::add(y, *residual);
       return at::clamp(y, args_.lo, args_.hi);
     }
-    auto out = cuda_kernels::bn_clip_moments(x, residual, gamma, beta, mean, variance, args_);
+    auto out = cuda_kernels::bn_clip_moments(x, residual, folded_, mean, args_);
     moments = {out.batch_mean, out.batch_variance};
     return out.y;
   }
@@ -63,6 +69,7 @@ class ChainWithMoments : public models::CustomOp {
  private:
   std::map<std::string, std::string> params_;
   cuda_kernels::BnClipMomentsArgs args_;
+  cuda_kernels::FoldedBatchNorm folded_;
   std::shared_ptr<std::vector<losses::Moments>> moments_;
   std::size_t place_;
 };
@@ -144,8 +151,9 @@ Graph with_moments(const Graph& graph, const models::ParameterStore& parameters,
     if (const auto& chain = chains[i]; chain.batch_norm >= 0) {
       const auto& batch_norm = graph[chain.batch_norm];
       const auto* clip = chain.clip < 0 ? nullptr : models::get_if<models::Clip>(graph[chain.clip]);
-      node.op = models::Custom{std::make_shared<ChainWithMoments>(
-          batch_norm, clip, moments, places[static_cast<std::size_t>(chain.batch_norm)])};
+      node.op = models::Custom{
+          std::make_shared<ChainWithMoments>(batch_norm, parameters, clip, moments,
+                                             places[static_cast<std::size_t>(chain.batch_norm)])};
       node.inputs = batch_norm.inputs;
       node.params.clear();
       if (chain.add >= 0) node.inputs.push_back(chain.residual);

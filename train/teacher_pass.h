@@ -12,7 +12,8 @@ namespace zsq::train {
 
 class TeacherPass {
  public:
-  // Keeps a reference to the parameters, which get no gradient.
+  // Keeps a reference to the parameters, which get no gradient. Those of BatchNorm layers are
+  // folded here, once: the values that they have now count.
   TeacherPass(const models::Graph& teacher, const models::ParameterStore& parameters);
 
   struct Result {

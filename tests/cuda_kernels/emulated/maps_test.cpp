@@ -2,6 +2,7 @@
 // Covers also cuda_kernels/map.
 // Operators that map elements, and those that map the weights of many layers at once: the CUDA
 // implementations, emulated, give the bits of the CPU implementations in every order.
+#include "cuda_kernels/copy_tensors_implementations.h"
 #include "cuda_kernels/inundation_implementations.h"
 #include "cuda_kernels/weight_range_implementations.h"
 #include "tests/cuda_kernels/emulated/raw_memory.h"
@@ -126,6 +127,27 @@ TEST(EmulatedCuda, ChangedCodes) {
     changed_codes_cuda(layers, counts_cuda, nullptr);
     EXPECT_TRUE(same(counts, counts_cuda));
   });
+}
+
+TEST(EmulatedCuda, CopyBytes) {
+  const std::vector<std::int64_t> sizes = {1, 15, 16, 17, 32767, 32768, 32769, 100003};
+  const bool set[] = {false, true};
+  for (const std::int64_t shift : {0, 1})
+    for (const bool* flag : {static_cast<const bool*>(nullptr), &set[0], &set[1]}) {
+      std::vector<Memory<float>> from;
+      for (const std::int64_t n : sizes) from.push_back(normal(n, 1, 0, shift));
+      in_every_order([&] {
+        std::vector<Memory<float>> to;
+        std::vector<BytesCopy> copies;
+        for (const auto& memory : from) {
+          to.push_back(zeros<float>(memory.size()));
+          copies.push_back({memory, to.back(), static_cast<std::int64_t>(memory.bytes())});
+        }
+        copy_bytes_cuda(copies, flag, nullptr);
+        for (std::size_t i = 0; i < from.size(); ++i)
+          EXPECT_TRUE(same(to[i], flag == &set[0] ? zeros<float>(sizes[i]) : from[i])) << i;
+      });
+    }
 }
 
 TEST(EmulatedCuda, RowRanges) {
