@@ -22,7 +22,8 @@ SECONDS = 120  # of one run; a kernel that hangs is caught, too
 COMMON, MAP, SUMS, TABLE = "cuda_common.cuh", "map.cuh", "channel_sums.cuh", "layer_table.cuh"
 FAKE_QUANT, INUNDATION, RANGE, KL, BN_ACT, SCALE = (
     f"{stem}_cuda.cu" for stem in ("fake_quant", "inundation", "weight_range", "kl_divergence", "bn_act", "scale_gradient"))
-MOMENTS, LAUNCH_TEST = "channel_moments_cuda.cu", "emulated/kl_divergence_test.cpp"
+MOMENTS, COPY = "channel_moments_cuda.cu", "copy_tensors_cuda.cu"
+LAUNCH_TEST = "emulated/kl_divergence_test.cpp"
 
 # (what is broken, file, old text, new text, the file that is compiled again, tests)
 FAULTS = [
@@ -75,9 +76,7 @@ FAULTS = [
      "row < rows && c < layout.channels;\n  if (!works) return;\n", MOMENTS, "*.ChannelMoments"),
     ("pixel sums: channels beyond the last", SUMS, "row < rows && c < layout.channels;", "row < rows;", MOMENTS,
      "*.ChannelMoments"),
-    ("pixel sums: threads beyond the last row", SUMS, "row < rows && c < layout.channels;", "c < layout.channels;", MOMENTS,
-     "*.ChannelMoments"),
-    ("pixel sums: shared memory too small", SUMS, "values[kSums * kLength][kThreads]", "values[kSums * kLength][kThreads - 1]",
+    ("pixel sums: shared memory too small", SUMS, "values[kSums * kLength][kThreads]", "values[kSums * kLength - 1][kThreads]",
      MOMENTS, "*.ChannelMoments"),
     ("row sums: part without an end", SUMS, "begin + cut.per_part < count ? begin + cut.per_part : count",
      "begin + cut.per_part", MOMENTS, "*.ChannelMoments"),
@@ -107,6 +106,11 @@ FAULTS = [
      "for (std::int64_t i = end; i < end;", FAKE_QUANT, "*.FakeQuantLayers"),
     ("layers: vectors beyond the chunk", TABLE, "i = begin + threadIdx.x * kTableVector; i < rest;",
      "i = begin + threadIdx.x * kTableVector; i < end;", FAKE_QUANT, "*.FakeQuantLayers"),
+    ("copy: the flag is not asked", COPY, "if (flag && !*flag) return;", "", COPY, "*.CopyBytes"),
+    ("copy: words whatever the alignment", COPY, "% kWord == 0;", "% 1 == 0;", COPY, "*.CopyBytes"),
+    ("copy: the bytes after the words are left out", COPY, "i = words * kWord + threadIdx.x;", "i = bytes;", COPY,
+     "*.CopyBytes"),
+    ("copy: one word too many", COPY, "i < words; i += kThreads", "i <= words; i += kThreads", COPY, "*.CopyBytes"),
     ("table: the second keeps the count", TABLE, "    count = 0;\n", "", FAKE_QUANT, "*.FakeQuantLayers"),
     ("table: wrong chunk", TABLE, "while (table.first_chunk[layer + 1] <= blockIdx.x) ++layer;",
      "while (table.first_chunk[layer + 1] < blockIdx.x) ++layer;", FAKE_QUANT, "*.FakeQuantLayers"),
@@ -175,7 +179,7 @@ def run(fault, build):
         if file == source:
             command = [str(kernels / file) if word == path else word for word in command]
         compiler = next(i for i, word in enumerate(command) if word.endswith(("c++", "g++")))
-        command = [command[compiler], f"-I{folder}", "-Wno-error", *command[compiler + 1:]]
+        command = [command[compiler], f"-I{folder}", *command[compiler + 1:], "-Wno-error"]
         changed = str(folder / "changed.o")
         subprocess.run([*command, "-o", changed], cwd=directory, check=True, capture_output=True)
         # First: of an inline function that several objects hold, the linker takes this one's.
