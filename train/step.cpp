@@ -42,7 +42,8 @@ at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
 // plain steps.
 
 Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) const {
-  const auto images = generator_.forward(draw, options_.precision);
+  auto images = generator_.forward(draw, options_.precision);
+  if (row_major_) images = images.contiguous();
   done(Part::generator_forward);
   // The gradient of the images ends the teacher's share of the one backward pass.
   if (part_done_)
@@ -182,6 +183,12 @@ std::pair<double, double> Step::rehearse() {
   }
   copy_state(state(), before);
   return seconds;
+}
+
+void Step::use(const ConvolutionSettings& settings) {
+  row_major_ = !settings.channels_last;
+  benchmark_.reset();  // puts back what the next one is to find
+  benchmark_.emplace(settings.benchmark);
 }
 
 void Step::calibrate(const BankDraws* bank) {

@@ -8,6 +8,7 @@
 #include "losses/losses.h"
 #include "losses/registry.h"
 #include "models/float32_products.h"
+#include "train/convolution_rehearsal.h"
 #include "train/optimizers.h"
 #include "train/scale_steps.h"
 #include "train/teacher_pass.h"
@@ -69,6 +70,9 @@ class Step {
   // step.
   std::pair<double, double> rehearse();
 
+  // Without a call: channels_last, and cuDNN as the process has it.
+  void use(const ConvolutionSettings& settings);
+
   void calibrate(const BankDraws* bank = nullptr);
   // Once there are ranges; calibrate() and load() do it themselves.
   void learnable_scales();
@@ -104,6 +108,8 @@ class Step {
   }
 
   models::Float32Products products_;
+  std::optional<CudnnBenchmark> benchmark_;
+  bool row_major_ = false;  // images, and so what is computed of them
   const models::Model& teacher_;
   quant::Student& student_;
   generator::Generator& generator_;

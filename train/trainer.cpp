@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <ATen/Context.h>
+
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +11,7 @@
 #include "core/stopwatch.h"
 #include "train/best_state.h"
 #include "train/checkpoint.h"
+#include "train/convolution_rehearsal.h"
 #include "train/delayed_metrics.h"
 #include "train/graph_step.h"
 #include "train/images/image_bank.h"
@@ -29,6 +32,22 @@ GraphStep::MakeGraph graph_maker(const TrainJob& job) {
   return [device] { return cuda_kernels::make_device_graph(device); };
 }
 
+// On a GPU, where the user has not asked cuDNN for the same bits in every run.
+void choose_convolutions(const TrainJob& job, Step& step, Observer& observer) {
+  if (device_of(job).is_cpu() || at::globalContext().deterministicCuDNN()) return;
+  try {
+    const auto chosen = fastest([&](const ConvolutionSettings& settings) {
+      return seconds_of_convolutions(job.teacher, job.options.batch_size, job.options.precision,
+                                     settings);
+    });
+    step.use(chosen);
+    observer.on_message(LogLevel::info, "convolutions, as timed at the start: " + describe(chosen));
+  } catch (const c10::Error& error) {  // the trial may take more memory than a training step
+    observer.on_message(LogLevel::info, std::string("convolutions are not timed at the start: ") +
+                                            error.what_without_backtrace());
+  }
+}
+
 std::ptrdiff_t read_every(const TrainJob& job) {
   if (job.read_every > 0) return job.read_every;
   return device_of(job).is_cpu() || job.time_budget > 0 ? 1 : 16;
@@ -45,6 +64,7 @@ class Run {
         best_(job.teacher, job.student),
         pace_(job.options, job.time_budget),
         metrics_(job.options, read_every(job), tally_, observer) {
+    choose_convolutions(job, step_, observer);
     if (options_.validation_checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
 
