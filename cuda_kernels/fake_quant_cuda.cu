@@ -51,14 +51,10 @@ __global__ void layers_kernel(const __grid_constant__ LayerTable<LayerMap> table
   const ChannelOf channel(layer.n, grid.channels, grid.inner);
   const Streams<float, 2, 1> streams{{layer.x, layer.dy}, {layer.y}};
   const ValueOrGradient f{layer.dy != nullptr};
-  const auto map = [&](std::int64_t i, auto length) {
+  for_own_pieces(chunk.index, layer.n, streams, grid, [&](std::int64_t i, auto length) {
     const UniformGrid own[1] = {grid.at(channel(i))};
     map_at<decltype(length)::value>(streams, i, own, f);
-  };
-  if (streams.aligned_to(16) && (grid.channels == 1 || grid.inner % kTableVector == 0))
-    for_own_vectors(chunk.index, layer.n, map);
-  else
-    for_own_elements(chunk.index, layer.n, [&](std::int64_t i) { map(i, Length<1>()); });
+  });
 }
 
 __global__ void changed_kernel(const __grid_constant__ LayerTable<CodesView> table,

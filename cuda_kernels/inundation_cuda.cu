@@ -38,6 +38,9 @@ __device__ void add_to(std::uint32_t* total, const std::uint32_t* histogram) {
     if (histogram[b]) atomicAdd(total + b, histogram[b]);
 }
 
+// Places in what the kernels read and write of a weight.
+enum { kWeight, kVelocity, kGradient };
+
 struct Layer {
   InundationView view;
   float* ratios;
@@ -56,13 +59,21 @@ __global__ void plan_kernel(const __grid_constant__ Table table, InundationStep 
   const InundationView& view = layer.view;
   const GridView& grid = view.grid;
   const ChannelOf channel(view.n, grid.channels, grid.inner);
-  for_own_elements(chunk.index, view.n, [&](std::int64_t i) {
-    const float v = next_velocity(view.velocity[i], view.gradient[i], args.momentum);
-    const float step = nesterov_step(v, view.gradient[i], args);
-    if (!is_finite(step)) outcome.skipped[view.index] = true;
-    const float ratio = crossing_ratio(view.weight[i], step, grid.at(channel(i)), kPastThreshold);
-    layer.ratios[i] = ratio;
-    atomicAdd(&histogram[__float_as_uint(ratio) >> kFirst.shift], 1u);
+  const Streams<float, 3, 1> streams{{view.weight, view.velocity, view.gradient}, {layer.ratios}};
+  for_own_pieces(chunk.index, view.n, streams, grid, [&](std::int64_t i, auto length) {
+    constexpr int kLength = decltype(length)::value;
+    const UniformGrid own = grid.at(channel(i));
+    float in[kLength][3], ratio[kLength][1];
+    streams.read(i, in);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      const float v = next_velocity(in[j][kVelocity], in[j][kGradient], args.momentum);
+      const float step = nesterov_step(v, in[j][kGradient], args);
+      if (!is_finite(step)) outcome.skipped[view.index] = true;
+      ratio[j][0] = crossing_ratio(in[j][kWeight], step, own, kPastThreshold);
+      atomicAdd(&histogram[__float_as_uint(ratio[j][0]) >> kFirst.shift], 1u);
+    }
+    streams.write(i, ratio);
   });
   add_to(layer.state->histogram[kFirst.index], histogram);
 }
@@ -120,15 +131,22 @@ __global__ void update_kernel(const __grid_constant__ Table table, InundationSte
   const ChannelOf channel(view.n, view.grid.channels, view.grid.inner);
   const float k = outcome.k[view.index];
   unsigned crossings = 0;
-  for_own_elements(chunk.index, view.n, [&](std::int64_t i) {
+  const Streams<float, 3, 2> streams{{view.weight, view.velocity, view.gradient},
+                                     {view.weight, view.velocity}};
+  for_own_pieces(chunk.index, view.n, streams, view.grid, [&](std::int64_t i, auto length) {
+    constexpr int kLength = decltype(length)::value;
     const UniformGrid grid = view.grid.at(channel(i));
-    const float before = view.weight[i];
-    const float v = next_velocity(view.velocity[i], view.gradient[i], args.momentum);
-    const float after = inundated_weight(before, nesterov_step(v, view.gradient[i], args), k,
-                                         args.c_max * grid.scale);
-    view.velocity[i] = v;
-    view.weight[i] = after;
-    crossings += grid.encode(before) != grid.encode(after);
+    float in[kLength][3], out[kLength][2];
+    streams.read(i, in);
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
+      const float v = next_velocity(in[j][kVelocity], in[j][kGradient], args.momentum);
+      const float step = nesterov_step(v, in[j][kGradient], args);
+      out[j][kWeight] = inundated_weight(in[j][kWeight], step, k, args.c_max * grid.scale);
+      out[j][kVelocity] = v;
+      crossings += grid.encode(in[j][kWeight]) != grid.encode(out[j][kWeight]);
+    }
+    streams.write(i, out);
   });
   atomicAdd(&block_crossings, crossings);
   __syncthreads();

@@ -58,20 +58,23 @@ __device__ void for_own_elements(std::int64_t index, std::int64_t n, const F& f)
   for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) f(i);
 }
 
-// f(i, Length<kTableVector>()) for this thread's vectors of the chunk, f(i, Length<1>()) for what
-// they leave.
+// f(i, Length<kLength>()) for this thread's pieces of the chunk, each of one channel of the grid:
+// vectors where the tensors' alignment and the grid allow them, elements for what they leave and
+// elsewhere.
 template <int kLength>
 struct Length {
   static constexpr int value = kLength;
 };
-constexpr int kTableVector = kVectorLength<float>;
-template <class F>
-__device__ void for_own_vectors(std::int64_t index, std::int64_t n, const F& f) {
+template <class T, int kIn, int kOut, class Grid, class F>
+__device__ void for_own_pieces(std::int64_t index, std::int64_t n,
+                               const Streams<T, kIn, kOut>& streams, const Grid& grid, const F& f) {
+  constexpr int kLength = kVectorLength<T>;
   const std::int64_t begin = index * kChunkElements;
   const std::int64_t end = begin + kChunkElements < n ? begin + kChunkElements : n;
-  const std::int64_t rest = begin + (end - begin) / kTableVector * kTableVector;
-  for (std::int64_t i = begin + threadIdx.x * kTableVector; i < rest; i += kThreads * kTableVector)
-    f(i, Length<kTableVector>());
+  const bool wide = streams.aligned_to(16) && (grid.channels == 1 || grid.inner % kLength == 0);
+  const std::int64_t rest = wide ? begin + (end - begin) / kLength * kLength : begin;
+  for (std::int64_t i = begin + threadIdx.x * kLength; i < rest; i += kThreads * kLength)
+    f(i, Length<kLength>());
   for (std::int64_t i = rest + threadIdx.x; i < end; i += kThreads) f(i, Length<1>());
 }
 
