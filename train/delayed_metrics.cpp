@@ -25,7 +25,7 @@ at::Tensor DelayedMetrics::numbers_of(const Batch& batch, const StudentStep* stu
   return read_every_ == 1 ? all.to(at::kCPU) : all;
 }
 
-void DelayedMetrics::add(const char* phase, const Pace& pace, const at::Tensor& numbers) {
+void DelayedMetrics::add(std::string_view phase, const Pace& pace, const at::Tensor& numbers) {
   unread_.push_back({phase, pace.done(), pace.total(), pace.share(), numbers});
   if (std::ssize(unread_) >= read_every_) read();
 }
@@ -55,7 +55,7 @@ void DelayedMetrics::report(const Iteration& iteration, const double* numbers) {
     tally_.loss_student += loss_student;
     ++tally_.losses_student;
   }
-  Progress progress{iteration.phase,
+  Progress progress{std::string(iteration.phase),
                     iteration.done,
                     iteration.total,
                     phase_begin_.seconds(),

@@ -2,6 +2,7 @@
 // Losses and agreement of the iterations, read from the device several iterations at a time: each
 // reading waits for a GPU. What is read goes into the tally and to the observer.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "core/observer.h"
@@ -12,7 +13,7 @@
 
 namespace zsq::train {
 
-inline constexpr const char *kWarmUp = "warm-up", *kFineTune = "fine-tune";
+inline constexpr std::string_view kWarmUp = "warm-up", kFineTune = "fine-tune";
 
 class DelayedMetrics {
  public:
@@ -27,7 +28,7 @@ class DelayedMetrics {
 
   // Of the iteration that `pace` has just counted. Error(numeric_failure) if too many steps were
   // skipped.
-  void add(const char* phase, const Pace& pace, const at::Tensor& numbers);
+  void add(std::string_view phase, const Pace& pace, const at::Tensor& numbers);
   // All that were added and not read yet.
   void read();
   // From now on, seconds of a phase count from here.
@@ -35,7 +36,7 @@ class DelayedMetrics {
 
  private:
   struct Iteration {
-    const char* phase;
+    std::string_view phase;
     std::int64_t done, total;
     double share;
     at::Tensor numbers;
