@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "quant/calibration/weight_grid.h"
 #include "quant/nearest_level.h"
@@ -19,7 +20,7 @@ constexpr double kWidest = 1.49, kNarrowest = 0.31, kRatioStep = 0.04;
 
 std::vector<float> mirrored(const std::vector<float>& levels) {
   std::vector<float> result;
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level) result.push_back(-*level);
+  for (const float level : std::views::reverse(levels)) result.push_back(-level);
   return result;
 }
 
@@ -75,8 +76,9 @@ Fit fit(const float* w, std::int64_t n, const Levels& levels, float top,
 
 // Of the asymmetric uniform grid with this scale and zero point.
 std::vector<float> integer_levels(std::int64_t bits, float zero_point) {
-  std::vector<float> levels(std::size_t{1} << bits);
-  std::iota(levels.begin(), levels.end(), -static_cast<float>(levels.size() / 2) - zero_point);
+  const std::int64_t half = std::int64_t{1} << (bits - 1);
+  std::vector<float> levels(static_cast<std::size_t>(2 * half));
+  std::iota(levels.begin(), levels.end(), -static_cast<float>(half) - zero_point);
   return levels;
 }
 

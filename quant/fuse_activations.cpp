@@ -30,8 +30,9 @@ class BnClipFakeQuant : public models::CustomOp {
   at::Tensor forward(const std::vector<at::Tensor>& inputs,
                      const ParameterStore& parameters) const override {
     const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
-    const at::Tensor x = inputs[0], gamma = param("gamma"), beta = param("beta"),
-                     mean = param("mean"), variance = param("variance");
+    const at::Tensor& x = inputs[0];
+    const at::Tensor gamma = param("gamma"), beta = param("beta"), mean = param("mean"),
+                     variance = param("variance");
     const auto residual = inputs.size() > 1 ? std::optional(inputs[1]) : std::nullopt;
     // The kernel is for images, adds without broadcasting, and needs a scale.
     if (x.dim() != 4 || (residual && residual->sizes() != x.sizes()) ||

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace zsq::quant {
 namespace {
@@ -14,8 +15,8 @@ constexpr int kLloydSteps = 25;
 
 std::vector<float> both_signs(const std::vector<float>& magnitudes) {
   std::vector<float> levels;
-  for (auto level = magnitudes.rbegin(); level != magnitudes.rend(); ++level)
-    if (*level != 0) levels.push_back(-*level);
+  for (const float level : std::views::reverse(magnitudes))
+    if (level != 0) levels.push_back(-level);
   levels.insert(levels.end(), magnitudes.begin(), magnitudes.end());
   return levels;
 }

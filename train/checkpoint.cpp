@@ -62,6 +62,13 @@ Tally unpack(const formats::Array& array) {
   return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9)};
 }
 
+[[noreturn]] void refuse_settings(const std::filesystem::path& path, const std::string& key,
+                                  const std::string& before, const std::string& now) {
+  throw Error(ErrorCode::usage, "'" + path.string() + "' was written with " + key + " = " + before +
+                                    ", this run has " + now +
+                                    "; resume with the settings of the checkpoint, or start anew");
+}
+
 }  // namespace
 
 Settings settings_of(const TrainJob& job) {
@@ -91,10 +98,7 @@ Checkpoint load(const std::filesystem::path& path, const Settings& settings, at:
     const auto found = file.metadata.find(key);
     const auto before = found == file.metadata.end() ? "not set" : found->second;
     if (before == value) continue;
-    throw Error(ErrorCode::usage,
-                "'" + path.string() + "' was written with " + key + " = " + before +
-                    ", this run has " + value +
-                    "; resume with the settings of the checkpoint, or start anew");
+    refuse_settings(path, key, before, value);
   }
   Checkpoint checkpoint;
   checkpoint.settings = file.metadata;

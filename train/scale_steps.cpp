@@ -41,7 +41,7 @@ ScaleSteps::ScaleSteps(const models::ParameterStore& parameters, const std::set<
 }
 
 ScaleSteps::~ScaleSteps() {
-  for (auto scale : scales_) scale.requires_grad_(false);
+  for (const auto& scale : scales_) scale.requires_grad_(false);
 }
 
 void ScaleSteps::step(const std::vector<at::Tensor>& gradients, double lr) {

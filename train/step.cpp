@@ -156,13 +156,13 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
   }
   if (losses::any_needs(options.loss_terms, &losses::Term::needs_classifier))
     classifier_ = models::classifier_weight(teacher);
-  for (auto weight : weights_.weights()) weight.requires_grad_(true);
-  for (auto parameter : affine_.parameters()) parameter.requires_grad_(true);
+  for (const auto& weight : weights_.weights()) weight.requires_grad_(true);
+  for (const auto& parameter : affine_.parameters()) parameter.requires_grad_(true);
 }
 
 Step::~Step() {
-  for (auto weight : weights_.weights()) weight.requires_grad_(false);
-  for (auto parameter : affine_.parameters()) parameter.requires_grad_(false);
+  for (const auto& weight : weights_.weights()) weight.requires_grad_(false);
+  for (const auto& parameter : affine_.parameters()) parameter.requires_grad_(false);
 }
 
 std::pair<double, double> Step::rehearse() {

@@ -49,7 +49,8 @@ class ChainWithMoments : public models::CustomOp {
   at::Tensor forward(const std::vector<at::Tensor>& inputs,
                      const models::ParameterStore& parameters) const override {
     const auto param = [&](const char* role) { return parameters.at(params_.at(role)); };
-    const at::Tensor x = inputs[0], mean = param("mean");
+    const at::Tensor& x = inputs[0];
+    const at::Tensor mean = param("mean");
     const auto residual = inputs.size() > 1 ? std::optional(inputs[1]) : std::nullopt;
     auto& moments = (*moments_)[place_];
     // The kernel is for images and adds without broadcasting.

@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <ranges>
+
 #include "quant/data_free/inferred_values.h"
 #include "quant/data_free/moments.h"
 #include "quant/fold_batch_norm.h"
@@ -51,7 +53,7 @@ struct Quantizers {
   std::vector<const ActivationQuantizer*> chain;  // the last one first
 
   at::Tensor act(at::Tensor x, const models::ParameterStore& parameters) const {
-    for (auto q = chain.rbegin(); q != chain.rend(); ++q) x = (*q)->forward({x}, parameters);
+    for (const auto* q : std::views::reverse(chain)) x = q->forward({x}, parameters);
     return x;
   }
 };

@@ -94,7 +94,7 @@ InputMoments InputMomentsSum::moments() const {
           squares_.div(n).sub(float_mean.square())};
 }
 
-InputMoments with_variance(InputMoments moments, const at::Tensor& variance) {
+InputMoments with_variance(const InputMoments& moments, const at::Tensor& variance) {
   const auto found = moments.variance.reshape({variance.size(0), -1});
   const auto has = found.mean(1);
   const auto factor = at::where(has.gt(0), variance.div(has).sqrt(), at::ones_like(has))

@@ -18,7 +18,7 @@ struct InputMoments {
 
 // The same with x and x^ of each input channel scaled by one factor (at most 8), so that x has the
 // variance f64 [C] that is known of it: made images serve for correlations alone.
-InputMoments with_variance(InputMoments moments, const at::Tensor& variance);
+InputMoments with_variance(const InputMoments& moments, const at::Tensor& variance);
 
 // Batch after batch, in bounded memory. Of each image at most `positions` patches, drawn again for
 // each batch.

@@ -31,7 +31,7 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
   const auto statistics = optimised ? job_.options.statistics : ImageStatistics::moments;
   const auto n = static_cast<double>(images.size(0));
   cross_entropy_ +=
-      n * losses::hard_sample_cross_entropy(logits, labels, /*gamma=*/0).item<double>();
+      n * losses::hard_sample_cross_entropy(logits, labels, /*focal_gamma=*/0).item<double>();
   statistics_ += n * statistics_loss(statistics, moments, running_).item<double>();
   agreeing_ += predicted.eq(labels).sum().item<double>();
   sink_({added_, images.cpu(), labels.cpu(),

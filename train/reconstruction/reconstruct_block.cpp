@@ -108,7 +108,7 @@ at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, do
   const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
                          .contiguous(at::MemoryFormat::ChannelsLast);
   const auto output = models::execute(graph_, student_.parameters, input, nullptr, precision_);
-  const auto error = mean_squared_error(output, pick(values.float_output)).div(error_scale);
+  auto error = mean_squared_error(output, pick(values.float_output)).div(error_scale);
   if (share < options_.warmup || roundings_.empty()) return error;
   const double late = (share - options_.warmup) / (1 - options_.warmup);
   const double sharpness = std::lerp(options_.beta_start, options_.beta_end, std::min(1.0, late));
