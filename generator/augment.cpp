@@ -72,7 +72,8 @@ at::Tensor augment(const at::Tensor& images, const Crops& crops) {
 
 at::Tensor low_pass(const at::Tensor& images, double cutoff) {
   return resample(images, like(images, low_pass_matrix(images.size(2), cutoff)),
-                  like(images, low_pass_matrix(images.size(3), cutoff)));
+                  like(images, low_pass_matrix(images.size(3), cutoff)))
+      .contiguous(images.suggest_memory_format());
 }
 
 }  // namespace zsq::generator

@@ -6,12 +6,8 @@
 
 namespace zsq::train {
 
-// The spectrum of each channel times exp(-(u^2 + v^2) / (2 cutoff^2)), with u and v in periods per
-// image; the mean stays. images [N, C, H, W] f32 -> the same shape and memory order.
-at::Tensor low_pass(const at::Tensor& images, double cutoff);
-
-// A batch with such images, and what the teacher says to them: logits and its values at `features`.
-// Targets stay.
+// The batch with its images filtered (generator/augment.h), and what the teacher says to them:
+// logits and its values at `features`. Targets stay.
 Batch low_pass(const Batch& batch, double cutoff, const models::Model& teacher,
                const std::vector<models::NodeId>& features, Precision precision);
 

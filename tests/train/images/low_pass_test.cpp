@@ -8,12 +8,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "generator/augment.h"
 #include "models/execute.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
 
 namespace zsq::train {
 namespace {
+
+using generator::low_pass;
 
 // A wave of u periods along the rows and v along the columns is an eigenvector.
 TEST(LowPass, DampsAWaveByItsFrequency) {
