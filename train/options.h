@@ -39,9 +39,9 @@ struct TrainOptions {
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
   double perturbation = 0.01;  // of the images of a second pass
   double easy_difficulty = 0.5;
-  double low_pass = 0;      // of the student's images; 0: none
-  double lr = 1e-4;         // conv and linear weights
-  double affine_lr = 1e-5;  // BatchNorm gamma and beta, biases
+  double low_pass_cutoff = 0;  // of the student's images; 0: none
+  double lr = 1e-4;            // conv and linear weights
+  double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -119,11 +119,11 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "easy_cross_entropy counts",
                     "", 0, 1, "SynQ"},
         o.easy_difficulty);
-  visit(SettingInfo{"finetune.low_pass",
+  visit(SettingInfo{"finetune.low_pass_cutoff",
                     "width of the Gaussian low-pass filter on the spectrum of the student's "
                     "images; 0: none",
                     "periods per image", 0, 1e4, "SynQ"},
-        o.low_pass);
+        o.low_pass_cutoff);
   visit_update_settings(visit, o);
   visit(
       SettingInfo{"finetune.validation_checks",

@@ -131,8 +131,8 @@ class Run {
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = steps_.generator_step(iteration, factor);
     if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
-    if (options_.low_pass > 0)
-      batch = low_pass(batch, options_.low_pass, job_.teacher, step_.feature_nodes(),
+    if (options_.low_pass_cutoff > 0)
+      batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
     const auto student = steps_.student_step(batch, factor);
     const auto numbers = metrics_.numbers_of(batch, &student);

@@ -62,7 +62,7 @@ TEST(LowPass, TheTeacherAnswersToTheFilteredImages) {
 TEST(LowPass, IsWhatTheStudentLearnsFrom) {
   const auto weight_after = [](double cutoff) {
     Tiny tiny;
-    tiny.options.low_pass = cutoff;
+    tiny.options.low_pass_cutoff = cutoff;
     Observer silent;
     run(tiny.job(), silent);
     return tiny.student.parameters.at("conv2.weight").detach().clone();
