@@ -32,8 +32,16 @@ struct EnumNames<ImageSource> {
   static constexpr std::array<std::string_view, 3> names{"optimised", "dead_leaves", "generator"};
 };
 
+enum class ImageStart { noise, dead_leaves };
+
+template <>
+struct EnumNames<ImageStart> {
+  static constexpr std::array<std::string_view, 2> names{"noise", "dead_leaves"};
+};
+
 struct ImageOptions {
   ImageSource source = ImageSource::optimised;
+  ImageStart start = ImageStart::noise;
   std::int64_t batch_size = 64;
   std::int64_t steps = 500;
   double lr = 0.1;
@@ -58,6 +66,10 @@ void visit_image_settings(Visitor&& visit, Options& o) {
           "generate: optimised against the network, procedurally generated dead leaves, or of "
           "a generator that is trained for them"},
       o.source);
+  visit(SettingInfo{"generate.images.start",
+                    "what optimised images start from: normal noise, or dead leaves, which fewer "
+                    "steps and a smaller rate bring to the network's statistics"},
+        o.start);
   visit(SettingInfo{"generate.images.batch_size",
                     "images that are made together, and whose moments are compared", "images", 2,
                     65536},

@@ -3,7 +3,6 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/lerp.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include "core/error.h"
 #include "core/registry.h"
 #include "core/stopwatch.h"
-#include "generator/dead_leaves.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "train/images/finished_images.h"
@@ -29,12 +27,6 @@ at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
   return at::tensor(values, at::kFloat);
 }
 
-at::Tensor dead_leaves_of(const train::ImageJob& job, std::int64_t first, std::int64_t n) {
-  const auto shares =
-      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
-  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
-}
-
 train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observer,
                                     const train::ImageSink& sink) {
   const Stopwatch begin;
@@ -43,7 +35,8 @@ train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observ
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
                                           std::to_string(job.images) + " images; nothing was kept");
-    finished.add(dead_leaves_of(job, first, std::min(job.options.batch_size, job.images - first)));
+    finished.add(
+        train::dead_leaves(job, first, std::min(job.options.batch_size, job.images - first)));
   }
   train::ImageReport report = finished.report();
   report.seconds = begin.seconds();
@@ -81,7 +74,9 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
                       static_cast<std::uint64_t>(recipe.process.seed)};
   job.generator = recipe.generate;
   if (!eval::is_given(recipe.data)) {
-    if (recipe.images.source != ImageSource::dead_leaves) return job;
+    if (recipe.images.source != ImageSource::dead_leaves &&
+        recipe.images.start != ImageStart::dead_leaves)
+      return job;
     const QuantOptions& q = recipe.quantize;
     const bool known = q.image_lo < q.image_hi;
     const auto channels = teacher.graph.input_shape[0];
@@ -107,7 +102,7 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
 
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
   if (job.options.source == ImageSource::dead_leaves)  // needs nothing of the teacher
-    return dead_leaves_of(job, 0, job.images);
+    return train::dead_leaves(job, 0, job.images);
   std::vector<at::Tensor> batches;
   pipeline::make_images(job, observer,
                         [&](const train::MadeImages& made) { batches.push_back(made.images); });
@@ -120,7 +115,7 @@ at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::
   own.images.source = ImageSource::dead_leaves;
   train::ImageJob job = image_job(teacher, own, n);
   job.seed = seed;
-  return dead_leaves_of(job, first, n).to(teacher.parameters.device());
+  return train::dead_leaves(job, first, n).to(teacher.parameters.device());
 }
 
 }  // namespace zsq::pipeline

@@ -3,8 +3,10 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/lerp.h>
 
 #include "core/error.h"
+#include "generator/dead_leaves.h"
 #include "train/parameters.h"
 
 namespace zsq::train {
@@ -52,6 +54,12 @@ void hold_to_range(const ImageJob& job, const at::Tensor& images) {
   const auto bound = [&](const at::Tensor& t) { return t.view({-1, 1, 1}).to(images.device()); };
   const at::NoGradGuard no_grad;
   images.clamp_(bound(job.lowest), bound(job.highest));
+}
+
+at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) {
+  const auto shares =
+      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
+  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
 }
 
 at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,

@@ -31,6 +31,10 @@ class FinishedImages {
 // In place: pixels to what they can be, where job.lowest and job.highest say it.
 void hold_to_range(const ImageJob& job, const at::Tensor& images);
 
+// Dead leaves between job.lowest and job.highest, which have to be given: f32 [n, C, H, W], images
+// first to first + n - 1 of the job's seed.
+at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n);
+
 // The BatchNorm-statistics loss that `statistics` names.
 at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,
                            const std::vector<losses::RunningMoments>& running);

@@ -41,7 +41,7 @@ class Maker {
       const auto first = batch * job_.images / batches_;
       const auto end = (batch + 1) * job_.images / batches_;
       const auto wanted = labels.slice(0, first, end);
-      finish(optimise(batch, wanted.to(device_)), wanted);
+      finish(optimise(batch, start_of(batch, first, end - first), wanted.to(device_)), wanted);
     }
     ImageReport report = finished_.report();
     report.steps = steps_;
@@ -70,12 +70,18 @@ class Maker {
     return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
   }
 
-  at::Tensor optimise(std::int64_t batch, const at::Tensor& labels) {
+  at::Tensor start_of(std::int64_t batch, std::int64_t first, std::int64_t n) const {
     const auto [channels, height, width] = job_.teacher.graph.input_shape;
-    const auto n = labels.size(0);
-    auto images = at::randn({n, channels, height, width}, stream("images.start", batch), at::kFloat)
-                      .to(device_);
+    auto images =
+        options_.start == ImageStart::dead_leaves
+            ? dead_leaves(job_, first, n)
+            : at::randn({n, channels, height, width}, stream("images.start", batch), at::kFloat);
     hold_to_range(job_, images);
+    return images.to(device_);
+  }
+
+  at::Tensor optimise(std::int64_t batch, at::Tensor images, const at::Tensor& labels) {
+    const auto n = images.size(0), height = images.size(2), width = images.size(3);
     images.requires_grad_(true);
     Adam adam({{"images", images}}, 0.9, 0.999);
     ImageRate rate(options_);

@@ -46,7 +46,7 @@ struct ImageReport {
 // order drawn again for each round through the classes.
 at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed);
 
-// Per batch: pixels start from N(0, 1) and follow Adam(0.9, 0.999) on
+// Per batch: pixels start from N(0, 1) or from dead leaves and follow Adam(0.9, 0.999) on
 //   mean((1 - p_y)^gamma CE(T(aug(x)), y)) + lambda L_BNS(T, aug(x)),
 // held to what a pixel can be after each step; then the low-pass, if any. Each finished batch goes
 // to `sink` and is forgotten. N is split into batches of nearly equal size, batch_size at most; a

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "generator/dead_leaves.h"
 #include "models/execute.h"
 #include "tests/train/tiny.h"
 #include "train/images/image_rate.h"
@@ -125,6 +126,18 @@ TEST(MakeImages, PixelsStayWhatAPixelCanBe) {
   EXPECT_LE(made.images.max().item<double>(), 0.25);
   // Free pixels go further.
   EXPECT_GT(make({teacher, options, 8, 1}).images.max().item<double>(), 0.25);
+}
+
+TEST(MakeImages, StartFromTheDeadLeavesOfTheirNumbers) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(0);
+  options.start = ImageStart::dead_leaves;
+  const ImageJob job{teacher, options, 11, 1, at::full({3}, -0.5), at::full({3}, 0.25)};
+  const auto shares = generator::dead_leaves_images(0, 11, teacher.graph.input_shape, /*seed=*/1);
+  EXPECT_TRUE(make(job).images.allclose(shares.mul(0.75).sub(0.5), 0, 1e-6));
+  options.steps = 20;
+  EXPECT_LT(make({teacher, options, 11, 1, job.lowest, job.highest}).report.batch_norm_statistics,
+            make(job).report.batch_norm_statistics);
 }
 
 TEST(MakeImages, EveryClassIsAsFrequentAndTheOrderIsNotFixed) {
