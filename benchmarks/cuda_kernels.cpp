@@ -60,51 +60,12 @@ Network resnet(const std::string& name, std::int64_t stem, std::int64_t width, s
   return network;
 }
 
-// All cases of one size. They share their inputs where nothing is written in place.
+// Cases that are timed in turns. They share their inputs where nothing is written in place.
 class Cases {
  public:
-  Cases(std::int64_t bytes, const Network& network, c10::Device device)
-      : options_(at::TensorOptions(device).dtype(at::kFloat)),
-        weight_(normal({std::max<std::int64_t>(bytes / 4 / 64 / 9, 2), 64, 3, 3})) {
-    activations(bytes, at::kFloat);
-    activations(bytes, at::kBFloat16);
-    weights();
-    layers_of(network);
-    logits(std::max<std::int64_t>(bytes / 4 / 1000, 2));
-  }
+  explicit Cases(c10::Device device) : options_(at::TensorOptions(device).dtype(at::kFloat)) {}
+
   const std::vector<Case>& cases() const { return cases_; }
-
- private:
-  at::Tensor normal(at::IntArrayRef shape) const {
-    const auto format =
-        shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-    return at::empty(shape, options_, format).normal_();
-  }
-  at::Tensor scalar(double value) const { return at::full({}, value, options_); }
-
-  void add(const char* name, const std::string& variant, const char* pass, const Tensors& tensors,
-           int tensors_moved, std::function<void()> run) {
-    std::int64_t bytes = 0;
-    for (const auto& tensor : tensors)
-      if (tensor.dim() > 1) bytes += static_cast<std::int64_t>(tensor.nbytes());
-    cases_.push_back({name, variant, pass, tensors[0].scalar_type() == at::kFloat ? "fp32" : "bf16",
-                      bytes, tensors_moved, std::move(run)});
-  }
-
-  // `run` returns what is differentiated; backward runs again and again over the one graph that
-  // stays.
-  template <class Run>
-  void add_both(const char* name, const std::string& variant, const Tensors& inputs,
-                const Tensors& gradients, int moved_forward, int moved_backward, const Run& run) {
-    add(name, variant, "forward", inputs, moved_forward, [run] { run(); });
-    add_backward(name, variant, inputs, gradients, moved_backward, run());
-  }
-  void add_backward(const char* name, const std::string& variant, const Tensors& inputs,
-                    const Tensors& gradients, int moved, const Tensors& outputs) {
-    add(name, variant, "backward", inputs, moved, [inputs, outputs, gradients] {
-      torch::autograd::grad(outputs, inputs, gradients, /*retain_graph=*/true);
-    });
-  }
 
   void activations(std::int64_t bytes, at::ScalarType type) {
     const auto image = static_cast<std::int64_t>(c10::elementSize(type)) * 64 * 32 * 32;
@@ -143,10 +104,11 @@ class Cases {
     add_backward("fake_quant", "learned scale", {x, learned}, {dy}, 3, round(learned));
   }
 
-  void weights() {
-    const auto [lo, hi] = cuda_kernels::channel_min_max(weight_);
+  void weights(std::int64_t bytes) {
+    const auto w =
+        normal({std::max<std::int64_t>(bytes / 4 / 64 / 9, 2), 64, 3, 3}).requires_grad_(true);
+    const auto [lo, hi] = cuda_kernels::channel_min_max(w);
     const auto grid = cuda_kernels::grid_from_range(lo, hi, -8, 7, false);
-    const auto w = at::Tensor(weight_.detach()).requires_grad_(true);
     const auto gradient = normal(w.sizes());
     add_both("fake_quant", "per_channel", {w}, {gradient}, 2, 3, [=] {
       return Tensors{
@@ -155,6 +117,75 @@ class Cases {
     add("weight_range", "", "forward", {w}, 1, [w] { cuda_kernels::channel_min_max(w); });
 
     steps("", {w});
+  }
+
+  // All weights of a network: ranges computed again and fake-quantization, at once and layer by
+  // layer.
+  void layers_of(const Network& network) {
+    const std::string& name = network.name;
+    Tensors weights, gradients;
+    std::vector<cuda_kernels::QuantLayer> layers;
+    for (const auto& shape : network.shapes) {
+      weights.push_back(normal(shape).requires_grad_(true));
+      gradients.push_back(normal(shape));
+      layers.push_back({.weight = weights.back(), .qmin = -8, .qmax = 7});
+    }
+    const auto one_by_one = [=] {
+      Tensors outputs;
+      for (const auto& w : weights) {
+        const auto [lo, hi] = cuda_kernels::channel_min_max(w);
+        const auto grid = cuda_kernels::grid_from_range(lo, hi, -8, 7, false);
+        outputs.push_back(
+            cuda_kernels::fake_quant(w, grid.scale, grid.zero_point, -8, 7, Surrogate::clipped));
+      }
+      return outputs;
+    };
+    add_both("fake_quant_layers", name, weights, gradients, 2, 3,
+             [=] { return cuda_kernels::fake_quant_layers(layers); });
+    add_both("fake_quant_layers", name + " singly", weights, gradients, 2, 3, one_by_one);
+    steps(name, weights);
+  }
+
+  // Forward keeps the difference of both softmaxes for backward, as training does.
+  void logits(std::int64_t bytes) {
+    const auto rows = std::max<std::int64_t>(bytes / 4 / 1000, 2);
+    const auto student = normal({rows, 1000}).requires_grad_(true);
+    const auto teacher = normal({rows, 1000});
+    add_both("kl_divergence", "", {student}, {scalar(1)}, 3, 2, [=] {
+      return Tensors{cuda_kernels::kl_divergence(student, teacher, 20, static_cast<double>(rows))};
+    });
+  }
+
+ private:
+  at::Tensor normal(at::IntArrayRef shape) const {
+    const auto format =
+        shape.size() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    return at::empty(shape, options_, format).normal_();
+  }
+  at::Tensor scalar(double value) const { return at::full({}, value, options_); }
+
+  void add(const char* name, const std::string& variant, const char* pass, const Tensors& tensors,
+           int tensors_moved, std::function<void()> run) {
+    std::int64_t bytes = 0;
+    for (const auto& tensor : tensors)
+      if (tensor.dim() > 1) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    cases_.push_back({name, variant, pass, tensors[0].scalar_type() == at::kFloat ? "fp32" : "bf16",
+                      bytes, tensors_moved, std::move(run)});
+  }
+
+  // `run` returns what is differentiated; backward runs again and again over the one graph that
+  // stays.
+  template <class Run>
+  void add_both(const char* name, const std::string& variant, const Tensors& inputs,
+                const Tensors& gradients, int moved_forward, int moved_backward, const Run& run) {
+    add(name, variant, "forward", inputs, moved_forward, [run] { run(); });
+    add_backward(name, variant, inputs, gradients, moved_backward, run());
+  }
+  void add_backward(const char* name, const std::string& variant, const Tensors& inputs,
+                    const Tensors& gradients, int moved, const Tensors& outputs) {
+    add(name, variant, "backward", inputs, moved, [inputs, outputs, gradients] {
+      torch::autograd::grad(outputs, inputs, gradients, /*retain_graph=*/true);
+    });
   }
 
   // What moves weights: inundation, and the plain steps that it is compared with.
@@ -191,56 +222,18 @@ class Cases {
         [=] { sequence->step(gradients, kLr); });
   }
 
-  // All weights of a network: ranges computed again and fake-quantization, at once and layer by
-  // layer.
-  void layers_of(const Network& network) {
-    const std::string& name = network.name;
-    Tensors weights, gradients;
-    std::vector<cuda_kernels::QuantLayer> layers;
-    for (const auto& shape : network.shapes) {
-      weights.push_back(normal(shape).requires_grad_(true));
-      gradients.push_back(normal(shape));
-      layers.push_back({.weight = weights.back(), .qmin = -8, .qmax = 7});
-    }
-    const auto one_by_one = [=] {
-      Tensors outputs;
-      for (const auto& w : weights) {
-        const auto [lo, hi] = cuda_kernels::channel_min_max(w);
-        const auto grid = cuda_kernels::grid_from_range(lo, hi, -8, 7, false);
-        outputs.push_back(
-            cuda_kernels::fake_quant(w, grid.scale, grid.zero_point, -8, 7, Surrogate::clipped));
-      }
-      return outputs;
-    };
-    add_both("fake_quant_layers", name, weights, gradients, 2, 3,
-             [=] { return cuda_kernels::fake_quant_layers(layers); });
-    add_both("fake_quant_layers", name + " singly", weights, gradients, 2, 3, one_by_one);
-    steps(name, weights);
-  }
-
-  // Forward keeps the difference of both softmaxes for backward, as training does.
-  void logits(std::int64_t rows) {
-    const auto student = normal({rows, 1000}).requires_grad_(true);
-    const auto teacher = normal({rows, 1000});
-    add_both("kl_divergence", "", {student}, {scalar(1)}, 3, 2, [=] {
-      return Tensors{cuda_kernels::kl_divergence(student, teacher, 20, static_cast<double>(rows))};
-    });
-  }
-
   at::TensorOptions options_;
-  at::Tensor weight_;
   std::vector<Case> cases_;
 };
 
-std::vector<KernelTime> time_size(std::int64_t bytes, const Network& network, double copy,
-                                  c10::Device device, std::int64_t rounds, Observer& observer) {
-  const Cases all(bytes, network, device);
+std::vector<KernelTime> time_in_turns(const Cases& cases, double copy, c10::Device device,
+                                      std::int64_t rounds, Observer& observer) {
   std::vector<std::function<void()>> runs;
-  for (const Case& c : all.cases()) runs.push_back(c.run);
+  for (const Case& c : cases.cases()) runs.push_back(c.run);
   const auto seconds = time_cases(runs, rounds, device, observer);
   std::vector<KernelTime> times;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Case& c = all.cases()[i];
+    const Case& c = cases.cases()[i];
     const std::int64_t moved = c.tensors_moved * c.tensor_bytes;
     const double rate = static_cast<double>(moved) / seconds[i].min;
     times.push_back({c.name,
@@ -253,6 +246,27 @@ std::vector<KernelTime> time_size(std::int64_t bytes, const Network& network, do
                      rate / copy,
                      {},
                      {}});
+  }
+  return times;
+}
+
+// Part by part, for a part with its graphs holds up to 15 tensors of so many bytes.
+std::vector<KernelTime> time_size(std::int64_t bytes, const Network& network, double copy,
+                                  c10::Device device, std::int64_t rounds, Observer& observer) {
+  const std::function<void(Cases&)> parts[] = {
+      [&](Cases& cases) { cases.activations(bytes, at::kFloat); },
+      [&](Cases& cases) { cases.activations(bytes, at::kBFloat16); },
+      [&](Cases& cases) {
+        cases.weights(bytes);
+        cases.layers_of(network);
+      },
+      [&](Cases& cases) { cases.logits(bytes); }};
+  std::vector<KernelTime> times;
+  for (const auto& fill : parts) {
+    Cases cases(device);
+    fill(cases);
+    const auto part = time_in_turns(cases, copy, device, rounds, observer);
+    times.insert(times.end(), part.begin(), part.end());
   }
   const auto seconds_of = [&](const std::string& name, const std::string& variant) {
     return std::find_if(times.begin(), times.end(),

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -36,6 +37,10 @@ std::int64_t last_level_cache() {
   return largest > 0 ? largest : 32 * kMega;
 }
 
+std::int64_t physical_memory() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
 void choose_sizes(MachinePeaks& peaks) {
   if (peaks.device == "cuda") {
     peaks.cached_bytes = 4 * kMega;
@@ -44,7 +49,9 @@ void choose_sizes(MachinePeaks& peaks) {
   }
   peaks.cache_bytes = last_level_cache();
   peaks.cached_bytes = std::clamp(peaks.cache_bytes / 16, kMega / 4, 2 * kMega);
-  peaks.large_bytes = std::clamp(2 * peaks.cache_bytes, 64 * kMega, 512 * kMega);
+  // A benchmark holds some 15 tensors of that size.
+  const auto most = std::clamp(physical_memory() / 64, 64 * kMega, 512 * kMega);
+  peaks.large_bytes = std::clamp(2 * peaks.cache_bytes, 64 * kMega, most);
 }
 
 }  // namespace
