@@ -9,10 +9,8 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/tanh.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +20,7 @@
 #include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/image_conv.h"
 #include "cuda_kernels/upsampled_conv.h"
+#include "generator/pixels.h"
 #include "models/classifier.h"
 
 namespace zsq::generator {
@@ -29,12 +28,6 @@ namespace {
 
 constexpr std::int64_t kWide = 128, kNarrow = 64;  // channels
 constexpr std::int64_t kSmallImage = 32;           // pixels
-
-// The middle of x [N, C, H, W].
-at::Tensor cropped(const at::Tensor& x, const std::array<std::int64_t, 2>& sides) {
-  const auto [height, width] = sides;
-  return x.narrow(2, (x.size(2) - height) / 2, height).narrow(3, (x.size(3) - width) / 2, width);
-}
 
 }  // namespace
 
@@ -132,9 +125,7 @@ at::Tensor Generator::forward(const LatentBatch& draw, Precision precision) cons
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
   x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope);
   x = cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1);
-  x = at::tanh(cropped(x, image_));
-  const auto ones = at::ones({x.size(1)}, x.options());
-  return cuda_kernels::bn_leaky_relu(x, ones, at::zeros_like(ones), kEps, kNoSlope);
+  return normalised_pixels(x, image_);
 }
 
 std::vector<Generator::LayerWork> Generator::layer_work(Precision precision) const {

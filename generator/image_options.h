@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How single images are made: optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136,
-// HAST 2303.13826), procedurally generated (generator/dead_leaves.h), or by a generator (settings
-// "generate.*", train/images/generator_images.h). Torch-free; recipe keys
+// HAST 2303.13826), alone or with a generator for each batch (Genie 2212.04780,
+// train/images/genie_images.h), procedurally generated (generator/dead_leaves.h), or by one
+// generator (settings "generate.*", train/images/generator_images.h). Torch-free; recipe keys
 // "generate.images.*".
 #pragma once
 #include <cstdint>
@@ -25,11 +26,12 @@ struct EnumNames<ImageStatistics> {
   static constexpr std::array<std::string_view, 2> names{"moments", "normalised"};
 };
 
-enum class ImageSource { optimised, dead_leaves, generator };
+enum class ImageSource { optimised, dead_leaves, generator, genie };
 
 template <>
 struct EnumNames<ImageSource> {
-  static constexpr std::array<std::string_view, 3> names{"optimised", "dead_leaves", "generator"};
+  static constexpr std::array<std::string_view, 4> names{"optimised", "dead_leaves", "generator",
+                                                         "genie"};
 };
 
 enum class ImageStart { noise, dead_leaves };
@@ -46,6 +48,8 @@ struct ImageOptions {
   std::int64_t steps = 500;
   double lr = 0.1;
   RateSchedule schedule = RateSchedule::cosine;
+  double generator_lr = 0.01;  // of the weights of genie
+  double cross_entropy_weight = 1;
   double bns_weight = 1;  // lambda of CE + lambda * L_BNS
   ImageStatistics statistics = ImageStatistics::moments;
   double focal_gamma = 0;      // gamma of the weight (1 - p_y)^gamma
@@ -63,8 +67,9 @@ void visit_image_settings(Visitor&& visit, Options& o) {
       SettingInfo{
           "generate.images.source",
           "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
-          "generate: optimised against the network, procedurally generated dead leaves, or of "
-          "a generator that is trained for them"},
+          "generate: optimised against the network, procedurally generated dead leaves, of "
+          "a generator that is trained for them, or optimised with a generator for each batch "
+          "(genie)"},
       o.source);
   visit(SettingInfo{"generate.images.start",
                     "what optimised images start from: normal noise, or dead leaves, which fewer "
@@ -74,15 +79,26 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "images that are made together, and whose moments are compared", "images", 2,
                     65536},
         o.batch_size);
-  visit(SettingInfo{"generate.images.steps",
-                    "Adam steps per batch of optimised images, or iterations of the generator", "",
-                    0, 1e6},
-        o.steps);
-  visit(SettingInfo{"generate.images.lr", "Adam learning rate of the pixels", "", 0, 10}, o.lr);
+  visit(
+      SettingInfo{"generate.images.steps",
+                  "Adam steps per batch of images, or iterations of the one generator", "", 0, 1e6},
+      o.steps);
+  visit(SettingInfo{"generate.images.lr",
+                    "Adam learning rate of the pixels, or of the latents of genie", "", 0, 10},
+        o.lr);
   visit(SettingInfo{"generate.images.schedule",
                     "schedule of that rate; plateau: divided by 10 if the loss has not fallen for "
                     "steps / 20"},
         o.schedule);
+  visit(SettingInfo{"generate.images.generator_lr",
+                    "Adam learning rate of the weights of genie; times 0.95 forty times in a run",
+                    "", 0, 10, "Genie"},
+        o.generator_lr);
+  visit(SettingInfo{"generate.images.cross_entropy_weight",
+                    "weight of the cross-entropy to the sampled labels; 0: none, and images have "
+                    "the labels that the network predicts",
+                    "", 0, 1e6},
+        o.cross_entropy_weight);
   visit(SettingInfo{"generate.images.bns_weight", "weight of the BatchNorm-statistics loss", "", 0,
                     1e6},
         o.bns_weight);

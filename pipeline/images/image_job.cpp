@@ -15,6 +15,7 @@
 #include "pipeline/session.h"
 #include "train/images/finished_images.h"
 #include "train/images/generator_images.h"
+#include "train/images/genie_images.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -52,6 +53,8 @@ constexpr std::array kSources{
                " (dead leaves)", ""},
     ImageMaker{ImageSource::generator, train::make_generator_images, ImageMaker::Steps::of_all,
                " by a generator after ", " iterations"},
+    ImageMaker{ImageSource::genie, train::make_genie_images, ImageMaker::Steps::of_each_batch,
+               ", with a generator for each batch, in ", " steps"},
 };
 
 }  // namespace

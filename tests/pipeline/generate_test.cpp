@@ -139,6 +139,18 @@ TEST_F(Generate, AGeneratorsImagesAreDescribedByItsSettings) {
               logits.argmax(1).eq(labels).to(at::kDouble).mean().item<double>(), 1e-9);
 }
 
+TEST_F(Generate, GenieTakesItsStepsForEachBatch) {
+  auto genie = options("safetensors");
+  genie.recipe.images.source = ImageSource::genie;
+  genie.recipe.images.steps = 2;
+  genie.recipe.images.batch_size = 10;
+  const GenerateReport report = generate(model(), genie, out("a"));
+  EXPECT_EQ(report.images, 20);
+  EXPECT_EQ(report.steps, 4);
+  EXPECT_EQ(formats::read_safetensors(report.files[0]).metadata.at("generate.images.source"),
+            "genie");
+}
+
 TEST_F(Generate, AllFormsHoldTheSameImages) {
   generate(model(), options("safetensors"), out("bank"));
   const auto bank = formats::read_safetensors(out("bank") / "bank.safetensors").tensors;

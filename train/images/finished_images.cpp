@@ -29,8 +29,9 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
   const auto predicted = logits.argmax(1);
   if (!labels.defined()) labels = predicted;
   labels = labels.to(device);
-  const bool optimised = job_.options.source == ImageSource::optimised;
-  const auto statistics = optimised ? job_.options.statistics : ImageStatistics::moments;
+  const auto source = job_.options.source;
+  const bool follow = source == ImageSource::optimised || source == ImageSource::genie;
+  const auto statistics = follow ? job_.options.statistics : ImageStatistics::moments;
   const auto n = static_cast<double>(images.size(0));
   cross_entropy_ +=
       n * losses::hard_sample_cross_entropy(logits, labels, /*focal_gamma=*/0).item<double>();
@@ -49,11 +50,24 @@ ImageReport FinishedImages::report() const {
           .label_agreement = agreeing_ / n};
 }
 
+namespace {
+
+// A bound of each channel, to be held against images.
+at::Tensor bound(const at::Tensor& of_channels, const at::Tensor& images) {
+  return of_channels.view({-1, 1, 1}).to(images.device());
+}
+
+}  // namespace
+
 void hold_to_range(const ImageJob& job, const at::Tensor& images) {
   if (!job.lowest.defined()) return;
-  const auto bound = [&](const at::Tensor& t) { return t.view({-1, 1, 1}).to(images.device()); };
   const at::NoGradGuard no_grad;
-  images.clamp_(bound(job.lowest), bound(job.highest));
+  images.clamp_(bound(job.lowest, images), bound(job.highest, images));
+}
+
+at::Tensor held_to_range(const ImageJob& job, const at::Tensor& images) {
+  if (!job.lowest.defined()) return images;
+  return images.clamp(bound(job.lowest, images), bound(job.highest, images));
 }
 
 at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) {

@@ -9,7 +9,8 @@ namespace zsq::train {
 class FinishedImages {
  public:
   // Error(usage) if no image is asked for. The BatchNorm-statistics loss is that of
-  // job.options.statistics for optimised images, which follow it, and on raw moments for others.
+  // job.options.statistics for images that follow it (optimised, genie), and on raw moments for
+  // others.
   FinishedImages(const ImageJob& job, const ImageSink& sink);
 
   // The next images, f32 [n, C, H, W], and their labels, int64 [n]; undefined: what the teacher
@@ -31,6 +32,8 @@ class FinishedImages {
 // In place: pixels to what they can be, where job.lowest and job.highest say it.
 void hold_to_range(const ImageJob& job, const at::Tensor& images);
 
+// The same of a copy, through which a gradient flows; of a pixel that is clamped it is 0.
+at::Tensor held_to_range(const ImageJob& job, const at::Tensor& images);
 // Dead leaves between job.lowest and job.highest, which have to be given: f32 [n, C, H, W], images
 // first to first + n - 1 of the job's seed.
 at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n);

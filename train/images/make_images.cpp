@@ -23,10 +23,52 @@
 namespace zsq::train {
 namespace {
 
+at::Generator image_stream(const ImageJob& job, const char* name, std::int64_t batch,
+                           std::int64_t step = 0) {
+  const auto number = batch * (job.options.steps + 1) + step;
+  return at::detail::createCPUGenerator(
+      stream_seed(job.seed, name, static_cast<std::uint64_t>(number)));
+}
+
+at::Tensor start_of(const ImageJob& job, const ImageBatch& batch) {
+  if (job.options.start == ImageStart::dead_leaves)
+    return dead_leaves(job, batch.first, batch.size);
+  const auto [channels, height, width] = job.teacher.graph.input_shape;
+  return at::randn({batch.size, channels, height, width},
+                   image_stream(job, "images.start", batch.number), at::kFloat);
+}
+
+class Pixels : public ImageVariables {
+ public:
+  // Takes `start` as its own.
+  Pixels(const ImageJob& job, at::Tensor start)
+      : job_(job),
+        pixels_(std::move(start)),
+        adam_({{"images", pixels_}}, 0.9, 0.999),
+        rate_(job.options) {
+    hold_to_range(job, pixels_);
+    pixels_.requires_grad_(true);
+  }
+  at::Tensor images() const override { return pixels_; }
+  std::vector<at::Tensor> variables() const override { return {pixels_}; }
+  void step(const std::vector<at::Tensor>& gradients, std::int64_t step, double loss) override {
+    adam_.step({gradients[0].contiguous()}, rate_.at(step));
+    hold_to_range(job_, pixels_);
+    rate_.saw(loss);
+  }
+
+ private:
+  const ImageJob& job_;
+  at::Tensor pixels_;
+  Adam adam_;
+  ImageRate rate_;
+};
+
 class Maker {
  public:
-  Maker(const ImageJob& job, Observer& observer, const ImageSink& sink)
+  Maker(const ImageJob& job, Observer& observer, const ImageSink& sink, const StartVariables& start)
       : job_(job),
+        start_(start),
         options_(job.options),
         observer_(observer),
         finished_(job, sink),
@@ -41,7 +83,8 @@ class Maker {
       const auto first = batch * job_.images / batches_;
       const auto end = (batch + 1) * job_.images / batches_;
       const auto wanted = labels.slice(0, first, end);
-      finish(optimise(batch, start_of(batch, first, end - first), wanted.to(device_)), wanted);
+      finish(optimise({batch, first, end - first}, wanted.to(device_)),
+             has_labels() ? wanted : at::Tensor());
     }
     ImageReport report = finished_.report();
     report.steps = steps_;
@@ -55,9 +98,7 @@ class Maker {
   };
 
   at::Generator stream(const char* name, std::int64_t batch, std::int64_t step = 0) const {
-    const auto number = batch * (options_.steps + 1) + step;
-    return at::detail::createCPUGenerator(
-        stream_seed(job_.seed, name, static_cast<std::uint64_t>(number)));
+    return image_stream(job_, name, batch, step);
   }
 
   Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels) const {
@@ -70,38 +111,26 @@ class Maker {
     return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
   }
 
-  at::Tensor start_of(std::int64_t batch, std::int64_t first, std::int64_t n) const {
-    const auto [channels, height, width] = job_.teacher.graph.input_shape;
-    auto images =
-        options_.start == ImageStart::dead_leaves
-            ? dead_leaves(job_, first, n)
-            : at::randn({n, channels, height, width}, stream("images.start", batch), at::kFloat);
-    hold_to_range(job_, images);
-    return images.to(device_);
-  }
-
-  at::Tensor optimise(std::int64_t batch, at::Tensor images, const at::Tensor& labels) {
-    const auto n = images.size(0), height = images.size(2), width = images.size(3);
-    images.requires_grad_(true);
-    Adam adam({{"images", images}}, 0.9, 0.999);
-    ImageRate rate(options_);
+  at::Tensor optimise(const ImageBatch& batch, const at::Tensor& labels) {
+    const auto height = job_.teacher.graph.input_shape[1],
+               width = job_.teacher.graph.input_shape[2];
+    const auto made = start_(batch);
     for (std::int64_t step = 0; step < options_.steps; ++step) {
-      stop_if_asked(batch);
-      const auto crops =
-          generator::draw_crops(n, height, width, options_, stream("images.crop", batch, step));
+      stop_if_asked(batch.first);
+      const auto crops = generator::draw_crops(batch.size, height, width, options_,
+                                               stream("images.crop", batch.number, step));
       const auto view =
-          generator::augment(images, crops).contiguous(at::MemoryFormat::ChannelsLast);
+          generator::augment(made->images(), crops).contiguous(at::MemoryFormat::ChannelsLast);
       const auto show = [&](const TeacherPass& pass) { return look(pass, view, labels); };
       const auto seen = options_.swing_convolution
-                            ? show(swung(stream("images.swing", batch, step)))
+                            ? show(swung(stream("images.swing", batch.number, step)))
                             : show(pass_);
-      const auto loss = seen.cross_entropy.add(seen.statistics, options_.bns_weight);
-      const auto gradient = torch::autograd::grad({loss}, {images})[0].contiguous();
-      adam.step({gradient}, rate.at(step));
-      hold_to_range(job_, images);
+      const auto loss = seen.cross_entropy.mul(options_.cross_entropy_weight)
+                            .add(seen.statistics, options_.bns_weight);
+      const auto gradients = torch::autograd::grad({loss}, made->variables());
       const double value = loss.item<double>();
       require_finite(value);
-      rate.saw(value);
+      made->step(gradients, step, value);
       ++steps_;
       observer_.on_progress({"images",
                              steps_,
@@ -110,8 +139,11 @@ class Maker {
                              {{"cross_entropy", seen.cross_entropy.item<double>()},
                               {"bn_statistics", seen.statistics.item<double>()}}});
     }
-    return images.detach();
+    const at::NoGradGuard no_grad;
+    return made->images().detach();
   }
+
+  bool has_labels() const { return options_.cross_entropy_weight > 0; }
 
   void finish(at::Tensor images, const at::Tensor& labels) {
     const at::NoGradGuard no_grad;
@@ -121,10 +153,9 @@ class Maker {
     finished_.add(images, labels);
   }
 
-  void stop_if_asked(std::int64_t batch) const {
+  void stop_if_asked(std::int64_t finished) const {
     if (!observer_.stop_requested()) return;
-    throw Error(ErrorCode::stopped, "stopped after " +
-                                        std::to_string(batch * job_.images / batches_) + " of " +
+    throw Error(ErrorCode::stopped, "stopped after " + std::to_string(finished) + " of " +
                                         std::to_string(job_.images) +
                                         " images; nothing was kept, the same command starts anew");
   }
@@ -132,10 +163,12 @@ class Maker {
   static void require_finite(double loss) {
     if (std::isfinite(loss)) return;
     throw Error(ErrorCode::numeric_failure,
-                "the loss of the images is no longer finite; lower generate.images.lr");
+                "the loss of the images is no longer finite; lower generate.images.lr and, with "
+                "generate.images.source=genie, generate.images.generator_lr");
   }
 
   const ImageJob& job_;
+  const StartVariables& start_;
   const ImageOptions& options_;
   Observer& observer_;
   FinishedImages finished_;
@@ -159,8 +192,16 @@ at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t 
   return at::cat(rounds).slice(0, 0, images).contiguous();
 }
 
+ImageReport optimise_images(const ImageJob& job, Observer& observer, const ImageSink& sink,
+                            const StartVariables& start) {
+  return Maker(job, observer, sink, start).run();
+}
+
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
-  return Maker(job, observer, sink).run();
+  const auto device = running_moments(job.teacher).front().mean.device();
+  return optimise_images(job, observer, sink, [&](const ImageBatch& batch) {
+    return std::make_unique<Pixels>(job, start_of(job, batch).to(device));
+  });
 }
 
 }  // namespace zsq::train

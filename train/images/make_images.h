@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images optimised one by one against the teacher, without a generator (ZeroQ 2001.00281, IntraQ
-// 2111.09136, HAST 2303.13826). Prints nothing; reports to an Observer.
+// Images optimised against the teacher, a batch at a time: the one loop over the steps, whatever
+// the images are computed of, and that of plain pixels (ZeroQ 2001.00281, IntraQ 2111.09136, HAST
+// 2303.13826). Prints nothing; reports to an Observer.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <memory>
 
 #include "core/observer.h"
 #include "generator/image_options.h"
@@ -46,12 +48,35 @@ struct ImageReport {
 // order drawn again for each round through the classes.
 at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed);
 
-// Per batch: pixels start from N(0, 1) or from dead leaves and follow Adam(0.9, 0.999) on
-//   mean((1 - p_y)^gamma CE(T(aug(x)), y)) + lambda L_BNS(T, aug(x)),
-// held to what a pixel can be after each step; then the low-pass, if any. Each finished batch goes
-// to `sink` and is forgotten. N is split into batches of nearly equal size, batch_size at most; a
-// batch depends on (seed, its number, its size) only. Error(stopped) if the observer asks for
-// it; Error(numeric_failure) if the loss is not finite.
+// What the gradient moves to make the images of one batch.
+class ImageVariables {
+ public:
+  virtual ~ImageVariables() = default;
+  // f32 [n, C, H, W], within what a pixel can be; differentiable in variables().
+  virtual at::Tensor images() const = 0;
+  virtual std::vector<at::Tensor> variables() const = 0;
+  // One update from the gradients of variables(); `loss` is the value that they belong to.
+  virtual void step(const std::vector<at::Tensor>& gradients, std::int64_t step, double loss) = 0;
+};
+// Images first to first + size - 1 of a job.
+struct ImageBatch {
+  std::int64_t number = 0, first = 0, size = 0;
+};
+// Before the first step.
+using StartVariables = std::function<std::unique_ptr<ImageVariables>(const ImageBatch&)>;
+
+// Per batch, job.options.steps updates of what `start` gives on
+//   c mean((1 - p_y)^gamma CE(T(aug(x)), y)) + lambda L_BNS(T, aug(x)),
+// c and lambda the weights of the two terms; then the low-pass, if any. Each finished batch goes to
+// `sink` and is forgotten; where c is 0, labels are what the teacher predicts. N is split into
+// batches of nearly equal size, batch_size at most; a batch depends on (seed, its number, its size)
+// only. Error(stopped) if the observer asks for it; Error(numeric_failure) if the loss is not
+// finite.
+ImageReport optimise_images(const ImageJob& job, Observer& observer, const ImageSink& sink,
+                            const StartVariables& start);
+
+// The same of pixels that start from N(0, 1) or from dead leaves, follow Adam(0.9, 0.999) and are
+// held to what a pixel can be after each step.
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink);
 
 }  // namespace zsq::train
