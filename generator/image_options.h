@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/settings.h"
+#include "generator/statistics_options.h"
 #include "models/precision.h"
 
 namespace zsq {
@@ -19,11 +20,11 @@ struct EnumNames<RateSchedule> {
   static constexpr std::array<std::string_view, 3> names{"cosine", "plateau", "constant"};
 };
 
-enum class ImageStatistics { moments, normalised };
+enum class MomentsOver { batch, all_batches };
 
 template <>
-struct EnumNames<ImageStatistics> {
-  static constexpr std::array<std::string_view, 2> names{"moments", "normalised"};
+struct EnumNames<MomentsOver> {
+  static constexpr std::array<std::string_view, 2> names{"batch", "all_batches"};
 };
 
 enum class ImageSource { optimised, dead_leaves, generator, genie };
@@ -51,7 +52,8 @@ struct ImageOptions {
   double generator_lr = 0.01;  // of the weights of genie
   double cross_entropy_weight = 1;
   double bns_weight = 1;  // lambda of CE + lambda * L_BNS
-  ImageStatistics statistics = ImageStatistics::moments;
+  StatisticsOptions statistics;
+  MomentsOver moments_over = MomentsOver::batch;
   double focal_gamma = 0;      // gamma of the weight (1 - p_y)^gamma
   double augment_share = 0.5;  // of the images of a batch
   double crop_scale = 0.5;     // smallest share of the area that a crop keeps
@@ -102,9 +104,16 @@ void visit_image_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.images.bns_weight", "weight of the BatchNorm-statistics loss", "", 0,
                     1e6},
         o.bns_weight);
-  visit(SettingInfo{"generate.images.statistics",
-                    "that loss on raw moments, or on moments divided by each channel's deviation"},
-        o.statistics);
+  visit(SettingInfo{"generate.images.statistics", kStatisticsHelp}, o.statistics.compared);
+  visit(SettingInfo{"generate.images.bns_shallow_weight", kShallowHelp, "", 0, 1e3, "TexQ"},
+        o.statistics.shallow_weight);
+  visit(SettingInfo{"generate.images.bns_deep_weight", kDeepHelp, "", 0, 1e3, "TexQ"},
+        o.statistics.deep_weight);
+  visit(SettingInfo{"generate.images.moments_over",
+                    "the moments in that loss: of the batch, or of the batch and all finished "
+                    "batches together",
+                    "", 0, 0, "DGH"},
+        o.moments_over);
   visit(
       SettingInfo{
           "generate.images.focal_gamma",

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/settings.h"
+#include "generator/statistics_options.h"
 
 namespace zsq {
 
@@ -39,8 +40,9 @@ struct GeneratorOptions {
   double hidden_bn_eps = 0.8;  // published value
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
-  std::string bank;         // file with images; empty: none
-  double bank_share = 0;    // of each batch of the student
+  StatisticsOptions statistics;
+  std::string bank;       // file with images; empty: none
+  double bank_share = 0;  // of each batch of the student
 };
 
 template <class Visitor, class Options>
@@ -84,6 +86,11 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);
   visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
         o.bns_weight);
+  visit(SettingInfo{"generate.statistics", kStatisticsHelp}, o.statistics.compared);
+  visit(SettingInfo{"generate.bns_shallow_weight", kShallowHelp, "", 0, 1e3, "TexQ"},
+        o.statistics.shallow_weight);
+  visit(SettingInfo{"generate.bns_deep_weight", kDeepHelp, "", 0, 1e3, "TexQ"},
+        o.statistics.deep_weight);
   visit(SettingInfo{"generate.bank",
                     "image bank (from `zsq generate --form safetensors`) used in addition to the "
                     "generator"},

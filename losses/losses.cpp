@@ -6,6 +6,8 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "cuda_kernels/channel_moments.h"
 
@@ -33,12 +35,32 @@ at::Tensor easy_cross_entropy(const at::Tensor& student, const at::Tensor& teach
 
 namespace {
 
-void require_pairs(std::size_t batch, std::size_t running) {
-  if (batch > 0 && batch == running) return;
+void require_pairs(std::size_t batch, std::size_t running, std::size_t weights) {
+  if (batch > 0 && batch == running && (weights == 0 || weights == batch)) return;
   throw Error(ErrorCode::internal,
-              "BatchNorm statistics need one pair of running moments per pair of batch moments and "
-              "at least one, not " +
-                  std::to_string(running) + " for " + std::to_string(batch));
+              "BatchNorm statistics need one pair of running moments, and one weight or none, per "
+              "pair of batch moments and at least one, not " +
+                  std::to_string(running) + " and " + std::to_string(weights) + " for " +
+                  std::to_string(batch));
+}
+
+double weight_of(const std::vector<double>& weights, std::size_t layer) {
+  return weights.empty() ? 1 : weights[layer];
+}
+
+// (1/L) sum_l w_l term(l)
+template <class Term>
+at::Tensor mean_over_layers(const std::vector<Moments>& batch,
+                            const std::vector<RunningMoments>& running,
+                            const std::vector<double>& weights, Term&& term) {
+  require_pairs(batch.size(), running.size(), weights.size());
+  std::vector<at::Tensor> terms;
+  for (std::size_t layer = 0; layer < batch.size(); ++layer) {
+    const auto value = term(batch[layer], running[layer]);
+    const double weight = weight_of(weights, layer);
+    terms.push_back(weight == 1 ? value : value.mul(weight));
+  }
+  return at::stack(terms).mean();
 }
 
 }  // namespace
@@ -52,34 +74,70 @@ std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs) {
   return moments;
 }
 
+std::vector<Moments> pooled_moments(const std::vector<Moments>& a, std::int64_t n,
+                                    const std::vector<Moments>& b, std::int64_t m) {
+  if (a.size() != b.size() || n + m < 1)
+    throw Error(ErrorCode::internal, "moments of " + std::to_string(a.size()) + " and " +
+                                         std::to_string(b.size()) + " layers cannot be pooled");
+  const double share = static_cast<double>(m) / static_cast<double>(n + m);  // of b
+  std::vector<Moments> pooled;
+  for (std::size_t layer = 0; layer < a.size(); ++layer) {
+    const auto apart = b[layer].mean.sub(a[layer].mean);
+    pooled.push_back(
+        {a[layer].mean.add(apart, share), a[layer]
+                                              .variance.mul(1 - share)
+                                              .add(b[layer].variance, share)
+                                              .add(apart.square(), share * (1 - share))});
+  }
+  return pooled;
+}
+
+std::vector<double> layered_weights(std::size_t layers, double shallow, double deep) {
+  std::vector<double> weights(layers, deep);
+  std::fill_n(weights.begin(), layers / 2, shallow);
+  return weights;
+}
+
 at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
-                                 const std::vector<RunningMoments>& running) {
-  require_pairs(batch.size(), running.size());
+                                 const std::vector<RunningMoments>& running,
+                                 const std::vector<double>& weights) {
+  require_pairs(batch.size(), running.size(), weights.size());
   // One difference over all layers at once: they are many and small.
   std::vector<at::Tensor> found, wanted, shares;
   for (std::size_t layer = 0; layer < batch.size(); ++layer) {
     const auto& mean = running[layer].mean;
     found.insert(found.end(), {batch[layer].mean, batch[layer].variance});
     wanted.insert(wanted.end(), {mean, running[layer].variance});
-    shares.push_back(
-        at::full({2 * mean.numel()}, 1.0 / static_cast<double>(mean.numel()), mean.options()));
+    shares.push_back(at::full({2 * mean.numel()},
+                              weight_of(weights, layer) / static_cast<double>(mean.numel()),
+                              mean.options()));
   }
   const auto distance = at::cat(found).sub(at::cat(wanted));
   return distance.square().dot(at::cat(shares)).div(static_cast<double>(batch.size()));
 }
 
+at::Tensor batch_norm_deviations(const std::vector<Moments>& batch,
+                                 const std::vector<RunningMoments>& running,
+                                 const std::vector<double>& weights) {
+  return mean_over_layers(
+      batch, running, weights, [](const Moments& found, const RunningMoments& wanted) {
+        const auto deviation = [&](const at::Tensor& v) { return v.add(wanted.eps).sqrt(); };
+        const auto off = found.mean.sub(wanted.mean).square();
+        const auto wide = deviation(found.variance).sub(deviation(wanted.variance)).square();
+        return off.add(wide).mean();
+      });
+}
+
 at::Tensor normalised_batch_norm_statistics(const std::vector<Moments>& batch,
-                                            const std::vector<RunningMoments>& running) {
-  require_pairs(batch.size(), running.size());
-  std::vector<at::Tensor> terms;
-  for (std::size_t layer = 0; layer < batch.size(); ++layer) {
-    const auto& [mean, variance, eps] = running[layer];
-    const auto unit = variance.add(eps);
-    const auto off = batch[layer].mean.sub(mean).square().div(unit);
-    const auto wide = batch[layer].variance.add(eps).div(unit).sqrt().sub(1).square();
-    terms.push_back(off.add(wide).mean());
-  }
-  return at::stack(terms).mean();
+                                            const std::vector<RunningMoments>& running,
+                                            const std::vector<double>& weights) {
+  return mean_over_layers(
+      batch, running, weights, [](const Moments& found, const RunningMoments& wanted) {
+        const auto unit = wanted.variance.add(wanted.eps);
+        const auto off = found.mean.sub(wanted.mean).square().div(unit);
+        const auto wide = found.variance.add(wanted.eps).div(unit).sqrt().sub(1).square();
+        return off.add(wide).mean();
+      });
 }
 
 }  // namespace zsq::losses

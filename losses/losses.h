@@ -37,16 +37,36 @@ struct RunningMoments {
 // Of tensors [N, C_l, H, W], biased.
 std::vector<Moments> batch_moments(const std::vector<at::Tensor>& inputs);
 
-// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l [ MSE(mu_l, mean_l) + MSE(var_l,
-// variance_l) ] with batch moments mu, var at the inputs of the L BatchNorm layers.
+// Moments of two sets of inputs together, of `n` and `m` images of the same size, biased:
+//   mu = (n mu_a + m mu_b) / (n + m)
+//   var = (n var_a + m var_b) / (n + m) + n m (mu_a - mu_b)^2 / (n + m)^2
+std::vector<Moments> pooled_moments(const std::vector<Moments>& a, std::int64_t n,
+                                    const std::vector<Moments>& b, std::int64_t m);
+
+// Factors w_l of the L layers, in the order of the network: `shallow` of the first floor(L / 2),
+// `deep` of the rest. Layered weights are TexQ's (NeurIPS 2023, published 0.2 and 1.1); that the
+// middle one of an odd number counts as deep is ours.
+std::vector<double> layered_weights(std::size_t layers, double shallow, double deep);
+
+// BatchNorm statistics (GDFQ 2003.03603 eq. 3): (1/L) sum_l w_l [ MSE(mu_l, mean_l) + MSE(var_l,
+// variance_l) ] with batch moments mu, var at the inputs of the L BatchNorm layers. `weights`:
+// w_l, one per layer; empty: all 1.
 at::Tensor batch_norm_statistics(const std::vector<Moments>& batch,
-                                 const std::vector<RunningMoments>& running);
+                                 const std::vector<RunningMoments>& running,
+                                 const std::vector<double>& weights = {});
+
+// The same with deviations instead of variances (Genie 2212.04780):
+//   (1/L) sum_l w_l [ MSE(mu_l, mean_l) + MSE(sqrt(var_l + eps), sqrt(variance_l + eps)) ]
+at::Tensor batch_norm_deviations(const std::vector<Moments>& batch,
+                                 const std::vector<RunningMoments>& running,
+                                 const std::vector<double>& weights = {});
 
 // The same in units of each channel's deviation, as the layer normalises it, so that a channel of
 // wide range does not outweigh the rest:
-//   (1/L) sum_l mean_c [ (mu - mean)^2 / (variance + eps) + (sqrt((var + eps) / (variance + eps)) -
-//   1)^2 ]
+//   (1/L) sum_l w_l mean_c [ (mu - mean)^2 / (variance + eps) + (sqrt((var + eps) / (variance +
+//   eps)) - 1)^2 ]
 at::Tensor normalised_batch_norm_statistics(const std::vector<Moments>& batch,
-                                            const std::vector<RunningMoments>& running);
+                                            const std::vector<RunningMoments>& running,
+                                            const std::vector<double>& weights = {});
 
 }  // namespace zsq::losses

@@ -15,6 +15,7 @@
 #include "train/features.h"
 #include "train/images/image_bank.h"
 #include "train/parameters.h"
+#include "train/statistics_loss.h"
 
 namespace zsq::train {
 namespace {
@@ -51,9 +52,9 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   models::Taps taps{teacher_feature_nodes_, {}};
   const auto [logits, moments] = teacher_pass_(images, &taps, options_.precision);
   for (auto& feature : taps.values) feature = feature.detach();
-  const auto loss =
-      losses::soft_cross_entropy(logits, draw.targets)
-          .add(losses::batch_norm_statistics(moments, running_), generator_.options().bns_weight);
+  const auto loss = losses::soft_cross_entropy(logits, draw.targets)
+                        .add(statistics_loss(generator_.options().statistics, moments, running_),
+                             generator_.options().bns_weight);
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
   done(Part::generator_backward);

@@ -2,6 +2,7 @@
 #include "losses/losses.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
@@ -145,6 +146,46 @@ TEST(NormalisedBatchNormStatistics, GradientIsTheSlope) {
   expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
     return normalised_batch_norm_statistics(batch_moments({x, in[1]}), run);
   });
+}
+
+// Two images of mean 3 and variance 1, one of mean 0 and variance 4: all their values together.
+TEST(PooledMoments, AreThoseOfAllImagesTogether) {
+  const auto a = at::randn({3, 5, 4, 4}) * 2 + 1, b = at::randn({2, 5, 4, 4}) - 3;
+  const auto pooled = pooled_moments(batch_moments({a}), 3, batch_moments({b}), 2);
+  const auto all = at::cat({a, b}).to(at::kDouble).transpose(0, 1).flatten(1);
+  EXPECT_LT((pooled[0].mean - all.mean(1)).abs().max().item<double>(), 1e-5);
+  EXPECT_LT((pooled[0].variance - all.var(1, /*unbiased=*/false)).abs().max().item<double>(), 1e-5);
+  EXPECT_THROW(pooled_moments(batch_moments({a}), 3, {}, 2), Error);
+}
+
+TEST(BatchNormDeviations, ComparesMeansAndDeviations) {
+  const auto x = at::tensor({2.0f, -2.0f, 4.0f, 2.0f}).view({2, 2, 1, 1});  // variances 1 and 4
+  const RunningMoments running{at::tensor({1.0f, 0.0f}), at::tensor({9.0f, 1.0f}), /*eps=*/0};
+  // (3 - 1)^2 + (1 - 3)^2 and 0 + (2 - 1)^2
+  EXPECT_NEAR(batch_norm_deviations(batch_moments({x}), {running}).item<double>(), 4.5, 1e-5);
+}
+
+TEST(BatchNormDeviations, GradientIsTheSlope) {
+  const auto [inputs, running] = two_layers();
+  expect_gradient(inputs[0], [&, &in = inputs, &run = running](const at::Tensor& x) {
+    return batch_norm_deviations(batch_moments({x, in[1]}), run);
+  });
+}
+
+TEST(LayeredWeights, CountShallowAndDeepLayers) {
+  EXPECT_EQ(layered_weights(4, 0.2, 1.1), (std::vector<double>{0.2, 0.2, 1.1, 1.1}));
+  EXPECT_EQ(layered_weights(3, 0.2, 1.1), (std::vector<double>{0.2, 1.1, 1.1}));
+  const auto [inputs, running] = two_layers();
+  const auto all = batch_moments(inputs);
+  for (const auto loss :
+       {batch_norm_statistics, batch_norm_deviations, normalised_batch_norm_statistics}) {
+    const double first = loss({all[0]}, {running[0]}, {}).item<double>(),
+                 second = loss({all[1]}, {running[1]}, {}).item<double>();
+    EXPECT_NEAR(loss(all, running, {0.2, 1.1}).item<double>(), (0.2 * first + 1.1 * second) / 2,
+                1e-4 * (first + second));
+    EXPECT_TRUE(loss(all, running, {1, 1}).equal(loss(all, running, {})));
+    EXPECT_THROW(loss(all, running, {1}), Error);
+  }
 }
 
 TEST(BatchNormStatistics, RefusesUnpairedLayers) {

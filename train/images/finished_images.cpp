@@ -8,14 +8,39 @@
 #include "core/error.h"
 #include "generator/dead_leaves.h"
 #include "train/parameters.h"
+#include "train/statistics_loss.h"
 
 namespace zsq::train {
+
+namespace {
+
+StatisticsOptions compared_by(const ImageJob& job) {
+  switch (job.options.source) {
+    case ImageSource::optimised:
+    case ImageSource::genie:
+      return job.options.statistics;
+    case ImageSource::generator:
+      return job.generator.statistics;
+    case ImageSource::dead_leaves:
+      break;
+  }
+  return {};
+}
+
+// A bound of each channel, to be held against images.
+at::Tensor bound(const at::Tensor& of_channels, const at::Tensor& images) {
+  return of_channels.view({-1, 1, 1}).to(images.device());
+}
+
+}  // namespace
 
 FinishedImages::FinishedImages(const ImageJob& job, const ImageSink& sink)
     : job_(job),
       sink_(sink),
       pass_(job.teacher.graph, job.teacher.parameters),
-      running_(running_moments(job.teacher)) {
+      running_(running_moments(job.teacher)),
+      compared_(compared_by(job)),
+      pools_(job.options.moments_over == MomentsOver::all_batches) {
   if (job.images < 1)
     throw Error(ErrorCode::usage,
                 std::to_string(job.images) + " images were asked for; 1 is the least");
@@ -29,13 +54,12 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
   const auto predicted = logits.argmax(1);
   if (!labels.defined()) labels = predicted;
   labels = labels.to(device);
-  const auto source = job_.options.source;
-  const bool follow = source == ImageSource::optimised || source == ImageSource::genie;
-  const auto statistics = follow ? job_.options.statistics : ImageStatistics::moments;
   const auto n = static_cast<double>(images.size(0));
   cross_entropy_ +=
       n * losses::hard_sample_cross_entropy(logits, labels, /*focal_gamma=*/0).item<double>();
-  statistics_ += n * statistics_loss(statistics, moments, running_).item<double>();
+  statistics_ += n * statistics_loss(compared_, moments, running_).item<double>();
+  if (pools_)
+    moments_ = added_ ? losses::pooled_moments(moments_, added_, moments, images.size(0)) : moments;
   agreeing_ += predicted.eq(labels).sum().item<double>();
   sink_({added_, images.cpu(), labels.cpu(),
          second_labels.defined() ? second_labels.cpu() : second_labels, logits.cpu()});
@@ -44,20 +68,13 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
 
 ImageReport FinishedImages::report() const {
   const auto n = static_cast<double>(job_.images);
-  return {.images = job_.images,
-          .cross_entropy = cross_entropy_ / n,
-          .batch_norm_statistics = statistics_ / n,
-          .label_agreement = agreeing_ / n};
+  return {
+      .images = job_.images,
+      .cross_entropy = cross_entropy_ / n,
+      .batch_norm_statistics =
+          pools_ ? statistics_loss(compared_, moments_, running_).item<double>() : statistics_ / n,
+      .label_agreement = agreeing_ / n};
 }
-
-namespace {
-
-// A bound of each channel, to be held against images.
-at::Tensor bound(const at::Tensor& of_channels, const at::Tensor& images) {
-  return of_channels.view({-1, 1, 1}).to(images.device());
-}
-
-}  // namespace
 
 void hold_to_range(const ImageJob& job, const at::Tensor& images) {
   if (!job.lowest.defined()) return;
@@ -74,13 +91,6 @@ at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) 
   const auto shares =
       generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
   return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
-}
-
-at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,
-                           const std::vector<losses::RunningMoments>& running) {
-  return statistics == ImageStatistics::normalised
-             ? losses::normalised_batch_norm_statistics(moments, running)
-             : losses::batch_norm_statistics(moments, running);
 }
 
 }  // namespace zsq::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last step of every image source: what finished images are to the teacher, and where they go.
 #pragma once
+#include "losses/losses.h"
 #include "train/images/make_images.h"
 #include "train/teacher_pass.h"
 
@@ -8,14 +9,18 @@ namespace zsq::train {
 
 class FinishedImages {
  public:
-  // Error(usage) if no image is asked for. The BatchNorm-statistics loss is that of
-  // job.options.statistics for images that follow it (optimised, genie), and on raw moments for
-  // others.
+  // Error(usage) if no image is asked for. The BatchNorm-statistics loss is the one that the images
+  // follow: that of job.options (optimised, genie) or of job.generator; for dead leaves that on raw
+  // moments.
   FinishedImages(const ImageJob& job, const ImageSink& sink);
 
   // The next images, f32 [n, C, H, W], and their labels, int64 [n]; undefined: what the teacher
   // predicts. second_labels: as in MadeImages.
   void add(const at::Tensor& images, at::Tensor labels = {}, const at::Tensor& second_labels = {});
+
+  std::int64_t images() const { return added_; }
+  // Of all of them together, where job.options.moments_over asks for them.
+  const std::vector<losses::Moments>& moments() const { return moments_; }
 
   // Of all of them; steps and seconds are left to the caller.
   ImageReport report() const;
@@ -25,7 +30,10 @@ class FinishedImages {
   const ImageSink& sink_;
   TeacherPass pass_;
   std::vector<losses::RunningMoments> running_;
+  StatisticsOptions compared_;
+  bool pools_;
   std::int64_t added_ = 0;
+  std::vector<losses::Moments> moments_;
   double cross_entropy_ = 0, statistics_ = 0, agreeing_ = 0;  // sums over images
 };
 
@@ -37,9 +45,5 @@ at::Tensor held_to_range(const ImageJob& job, const at::Tensor& images);
 // Dead leaves between job.lowest and job.highest, which have to be given: f32 [n, C, H, W], images
 // first to first + n - 1 of the job's seed.
 at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n);
-
-// The BatchNorm-statistics loss that `statistics` names.
-at::Tensor statistics_loss(ImageStatistics statistics, const std::vector<losses::Moments>& moments,
-                           const std::vector<losses::RunningMoments>& running);
 
 }  // namespace zsq::train

@@ -19,6 +19,7 @@
 #include "train/images/finished_images.h"
 #include "train/images/image_rate.h"
 #include "train/parameters.h"
+#include "train/statistics_loss.h"
 
 namespace zsq::train {
 namespace {
@@ -102,7 +103,11 @@ class Maker {
   }
 
   Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels) const {
-    const auto [logits, moments] = pass(images, nullptr, options_.precision);
+    const auto [logits, own] = pass(images, nullptr, options_.precision);
+    const bool alone = finished_.moments().empty();
+    const auto moments = alone ? own
+                               : losses::pooled_moments(finished_.moments(), finished_.images(),
+                                                        own, images.size(0));
     return {losses::hard_sample_cross_entropy(logits, labels, options_.focal_gamma),
             statistics_loss(options_.statistics, moments, running_)};
   }

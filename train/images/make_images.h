@@ -39,8 +39,9 @@ using ImageSink = std::function<void(const MadeImages&)>;
 struct ImageReport {
   std::int64_t images = 0, steps = 0;  // steps: of all batches together
   double cross_entropy = 0;            // in nats, mean
-  double batch_norm_statistics = 0;    // losses::batch_norm_statistics per batch, mean
-  double label_agreement = 0;          // share whose label the teacher sees
+  // The BatchNorm-statistics loss per batch, mean; with moments_over=all_batches of all images.
+  double batch_norm_statistics = 0;
+  double label_agreement = 0;  // share whose label the teacher sees
   double seconds = 0;
 };
 
@@ -70,8 +71,11 @@ using StartVariables = std::function<std::unique_ptr<ImageVariables>(const Image
 // c and lambda the weights of the two terms; then the low-pass, if any. Each finished batch goes to
 // `sink` and is forgotten; where c is 0, labels are what the teacher predicts. N is split into
 // batches of nearly equal size, batch_size at most; a batch depends on (seed, its number, its size)
-// only. Error(stopped) if the observer asks for it; Error(numeric_failure) if the loss is not
-// finite.
+// only, or with moments_over=all_batches on the batches before it as well: L_BNS then is of the
+// moments of all finished images and the batch together (losses::pooled_moments), so that the whole
+// set has the stored statistics and not each batch. That is the purpose of DGH (2410.22110), which
+// optimises all batches in turns. Error(stopped) if the observer asks for it;
+// Error(numeric_failure) if the loss is not finite.
 ImageReport optimise_images(const ImageJob& job, Observer& observer, const ImageSink& sink,
                             const StartVariables& start);
 

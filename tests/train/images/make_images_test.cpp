@@ -140,6 +140,27 @@ TEST(MakeImages, StartFromTheDeadLeavesOfTheirNumbers) {
             make(job).report.batch_norm_statistics);
 }
 
+// The moments of all images together, as what the network computes of them says.
+double whole_set(const models::Model& teacher, const Made& made) {
+  models::Taps taps{models::batch_norm_inputs(teacher.graph), {}};
+  models::execute(teacher.graph, teacher.parameters, made.images, &taps);
+  return losses::batch_norm_statistics(losses::batch_moments(taps.values), running_moments(teacher))
+      .item<double>();
+}
+
+TEST(MakeImages, MomentsOverAllBatchesAreThoseOfTheWholeSet) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(60);
+  const auto each = make({teacher, options, 32, 1});
+  options.moments_over = MomentsOver::all_batches;
+  const auto all = make({teacher, options, 32, 1});
+  EXPECT_NEAR(all.report.batch_norm_statistics, whole_set(teacher, all), 1e-5);
+  EXPECT_LT(whole_set(teacher, all), 0.9 * whole_set(teacher, each));
+  // The first batch has none before it.
+  EXPECT_TRUE(all.images.slice(0, 0, 8).equal(each.images.slice(0, 0, 8)));
+  EXPECT_FALSE(all.images.slice(0, 8, 16).equal(each.images.slice(0, 8, 16)));
+}
+
 TEST(MakeImages, EveryClassIsAsFrequentAndTheOrderIsNotFixed) {
   const auto labels = bank_labels(23, 5, 3);
   const auto counts = at::bincount(labels, {}, 5);
