@@ -92,6 +92,11 @@ int quantize(const Arguments& arguments) {
   flags.setting("target_bops", "N",
                 "bits per layer for 1.2G bit operations, or 50% of those of W8A8",
                 "mixed.target_bops");
+  flags.setting("target_cost", "N",
+                "bits per layer for costs of --cost_table that sum to N, or 50%",
+                "mixed.target_cost");
+  flags.setting("cost_table", "FILE",
+                "CSV layer,bits,cost: what each layer costs on an accelerator", "mixed.cost_table");
   flags.text("output_path,o", "FOLDER", "where the results go");
   flags.text("recipe", "NAME|FILE",
              "settings of the run; `zsq recipes` lists them (default: auto)");

@@ -12,16 +12,11 @@ std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& te
                                                          const Recipe& recipe, bool inputs,
                                                          Observer& observer);
 
-// What is kept to:
-//   target_size  bytes of parameters as report.json counts them (exporters::parameter_bytes);
-//                per cent: of FP32
-//   target_bops  sum over layers of MACs x weight bits x input bits; per cent: of all layers at 8
-//                bits. A layer whose input stays float counts 32 bits for it.
 // Weights, and for target_bops inputs, get the bits from mixed.min_bits to mixed.max_bits that make
-// the sum of sensitivities least (quant/bit_allocation/allocate_bits.h). First and last layer keep
-// first_last_bits, and for target_size inputs keep theirs. Fills recipe.quantize.*.layer_bits and
-// takes the target out of recipe.mixed, so that the recipe repeats the result. Error(usage) names
-// the smallest budget where the given one cannot be met.
+// the sum of sensitivities least (quant/bit_allocation/allocate_bits.h) under the budget
+// (pipeline/bit_budget.h, also for errors). First and last layer keep first_last_bits, and for
+// target_size and target_cost inputs keep theirs. Fills recipe.quantize.*.layer_bits and takes the
+// target out of recipe.mixed, so that the recipe repeats the result.
 MixedResult choose_bits(const models::Model& teacher, const std::string& sha256, Recipe& recipe,
                         Observer& observer);
 

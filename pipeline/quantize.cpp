@@ -22,7 +22,9 @@ constexpr std::int64_t kImagesForLayerErrors = 8;
 
 std::optional<MixedResult> choose_bits_if_asked(Run& run) {
   const MixedOptions& mixed = run.recipe.mixed;
-  if (mixed.target_size.amount == 0 && mixed.target_bops.amount == 0) return std::nullopt;
+  const bool asked =
+      mixed.target_size.amount > 0 || mixed.target_bops.amount > 0 || mixed.target_cost.amount > 0;
+  if (!asked) return std::nullopt;
   return choose_bits(run.teacher, run.sha256, run.recipe, run.observer);
 }
 

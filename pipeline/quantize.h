@@ -49,9 +49,11 @@ struct LayerResult {
 
 // Bits chosen for each layer under a budget (recipe keys mixed.*).
 struct MixedResult {
-  std::string budget_kind;  // "size" (bytes of parameters) or "bops" (bit operations)
-  std::int64_t budget = 0, used = 0;
+  // "size" (bytes of parameters), "bops" (bit operations) or "cost" (by a table, in its unit).
+  std::string budget_kind;
+  double budget = 0, used = 0;
   double predicted_divergence = 0;  // sum of the layers' sensitivities, nats per image
+  std::string cost_table = {}, cost_table_sha256 = {};  // file; empty for other kinds
 };
 
 // Squared error at the end of a block by the squared output of the float network, before and after

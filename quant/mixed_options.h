@@ -2,6 +2,7 @@
 // Bits of each layer chosen under a budget. Torch-free; recipe keys "mixed.*".
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "core/settings.h"
 
@@ -14,7 +15,8 @@ struct Budget {
 };
 
 struct MixedOptions {
-  Budget target_size, target_bops;
+  Budget target_size, target_bops, target_cost;
+  std::string cost_table;  // file; empty: none
   std::int64_t min_bits = 2, max_bits = 8;
   std::int64_t images = 64;
 };
@@ -32,6 +34,16 @@ void visit_mixed_settings(Visitor&& visit, Options& o) {
                     "their own; 0: none",
                     "bit operations", 0, 1e18},
         o.target_bops);
+  visit(SettingInfo{"mixed.target_cost",
+                    "largest sum of the costs in mixed.cost_table (12.5, 1.2M, 50% of all in "
+                    "mixed.max_bits), for which each layer's weights get bits of their own; 0: "
+                    "none",
+                    "units of the table", 0, 1e18},
+        o.target_cost);
+  visit(SettingInfo{"mixed.cost_table",
+                    "CSV file with the columns layer,bits,cost: what a layer costs on an "
+                    "accelerator with weights of these bits"},
+        o.cost_table);
   visit(SettingInfo{"mixed.min_bits", "fewest bits that a layer may get", "bits", 2, 8},
         o.min_bits);
   visit(SettingInfo{"mixed.max_bits", "most bits that a layer may get", "bits", 2, 8}, o.max_bits);

@@ -28,9 +28,16 @@ void validate_quantizers(const QuantOptions& q) {
 
 void validate_budget(const Recipe& recipe) {
   const MixedOptions& m = recipe.mixed;
-  require(m.target_size.amount == 0 || m.target_bops.amount == 0,
-          "mixed.target_size and mixed.target_bops are both given; bits are chosen under one "
-          "budget: leave one at 0");
+  const int budgets =
+      (m.target_size.amount > 0) + (m.target_bops.amount > 0) + (m.target_cost.amount > 0);
+  require(budgets <= 1, "of mixed.target_size, mixed.target_bops and mixed.target_cost " +
+                            std::to_string(budgets) +
+                            " are given; bits are chosen under one budget: leave the others at 0");
+  require(m.target_cost.amount == 0 || !m.cost_table.empty(),
+          "mixed.target_cost limits the sum of the costs in mixed.cost_table, which names no file");
+  require(m.target_cost.amount > 0 || m.cost_table.empty(),
+          "mixed.cost_table is used by nothing: set mixed.target_cost, the largest sum of its "
+          "costs (above 0)");
   require(m.min_bits <= m.max_bits, "mixed.min_bits is above mixed.max_bits");
   require(m.target_bops.amount == 0 || recipe.quantize.mode == Mode::deploy,
           "mixed.target_bops gives each layer's input bits of its own, which the mode paper does "

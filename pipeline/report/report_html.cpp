@@ -40,6 +40,12 @@ std::string row(const std::string& name, const std::string& value) {
   return "<tr><th>" + name + "</th><td>" + escaped(value) + "</td></tr>\n";
 }
 
+std::string unit_of(const MixedResult& mixed) {
+  if (mixed.budget_kind == "size") return "bytes";
+  if (mixed.budget_kind == "bops") return "bit operations";
+  return "by the cost table";
+}
+
 std::string accuracy_text(const std::optional<Accuracy>& a) {
   if (!a) return "not measured (no evaluation data given)";
   return format("top-1 %.2f %%, top-5 %.2f %% on %lld images", a->top1, a->top5,
@@ -58,9 +64,10 @@ std::string summary(const QuantizeReport& r) {
     html += row("Bits of each layer",
                 format("chosen for a budget of %.4g %s, of which %.4g are used; predicted "
                        "divergence %.4g nats",
-                       static_cast<double>(r.mixed->budget),
-                       r.mixed->budget_kind == "size" ? "bytes" : "bit operations",
-                       static_cast<double>(r.mixed->used), r.mixed->predicted_divergence));
+                       r.mixed->budget, unit_of(*r.mixed).c_str(), r.mixed->used,
+                       r.mixed->predicted_divergence));
+  if (r.mixed && !r.mixed->cost_table.empty())
+    html += row("Cost table", r.mixed->cost_table + ", SHA-256 " + r.mixed->cost_table_sha256);
   html += row("First and last layer",
               r.first_last_bits ? std::to_string(r.first_last_bits) + " bits" : "as the rest");
   html += row("Float at inference", floats.empty() ? "nothing" : floats);

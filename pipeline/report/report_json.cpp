@@ -15,10 +15,20 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 Json mixed_json(const std::optional<MixedResult>& mixed) {
   if (!mixed) return nullptr;
-  return {{"budget_kind", mixed->budget_kind},
-          {"budget", mixed->budget},
-          {"used", mixed->used},
-          {"predicted_divergence", mixed->predicted_divergence}};
+  const bool cost = mixed->budget_kind == "cost";
+  // Bytes and bit operations are whole.
+  const auto amount = [&](double value) {
+    return cost ? Json(value) : Json(static_cast<std::int64_t>(value));
+  };
+  Json json{{"budget_kind", mixed->budget_kind},
+            {"budget", amount(mixed->budget)},
+            {"used", amount(mixed->used)},
+            {"predicted_divergence", mixed->predicted_divergence}};
+  if (cost) {
+    json["cost_table"] = mixed->cost_table;
+    json["cost_table_sha256"] = mixed->cost_table_sha256;
+  }
+  return json;
 }
 
 Json kept_json(const std::optional<BestCheckpointResult>& kept) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bits under a budget, through the public API: the budget is kept, spent where it helps, and the
 // resolved recipe repeats the choice.
+#include "tests/pipeline/mixed.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,53 +16,12 @@
 #include "pipeline/quantize.h"
 #include "pipeline/sensitivity.h"
 #include "tests/support/error_message.h"
-#include "tests/support/temp_folder.h"
-#include "tests/support/tiny_network.h"
 
 namespace zsq {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Mixed : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new test::TempFolder;
-    setenv("ZSQ_CACHE", (*folder_ / "cache").c_str(), 1);
-    const auto network = test::train_tiny_network(0);
-    test::save_onnx(network.model, model());
-    test::save_npz(network.test, *folder_ / "tiny.npz");
-  }
-  static void TearDownTestSuite() {
-    unsetenv("ZSQ_CACHE");
-    delete folder_;
-  }
-  static fs::path model() { return *folder_ / "tiny.onnx"; }
-
-  static Recipe recipe(std::vector<std::string> overrides) {
-    for (const char* common : {"data.preset=cifar10", "process.threads=1", "mixed.images=32",
-                               "generate.images.steps=60", "generate.images.batch_size=32"})
-      overrides.insert(overrides.begin(), common);
-    Recipe recipe = load_recipe("instant", overrides);
-    recipe.data.eval_data = *folder_ / "tiny.npz";
-    return recipe;
-  }
-  static QuantizeReport run(const std::vector<std::string>& overrides, const std::string& output) {
-    QuantizeOptions options;
-    options.recipe = recipe(overrides);
-    return quantize(model(), options, *folder_ / output);
-  }
-  static std::map<std::string, std::pair<std::int64_t, std::int64_t>> bits(
-      const QuantizeReport& report) {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> bits;
-    for (const LayerResult& layer : report.layers)
-      bits[layer.name] = {layer.weight_bits, layer.activation_bits};
-    return bits;
-  }
-
-  static test::TempFolder* folder_;
-};
-test::TempFolder* Mixed::folder_ = nullptr;
+using Mixed = test::MixedNetwork;
 
 std::string usage_error(const std::function<void()>& action) {
   return test::error_message(ErrorCode::usage, action);

@@ -73,6 +73,17 @@ TEST(Values, BudgetsReadInEveryForm) {
                load_recipe("deploy", {"mixed.target_size=50%", "mixed.target_bops=50%"});
              }),
              "one budget");
+  EXPECT_EQ(load_recipe("deploy", {"mixed.target_cost=1.5k", "mixed.cost_table=costs.csv"})
+                .mixed.target_cost.amount,
+            1500);
+  EXPECT_HAS(message_of([] {
+               load_recipe("deploy", {"mixed.target_cost=9", "mixed.cost_table=a.csv",
+                                      "mixed.target_bops=50%"});
+             }),
+             "one budget");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"mixed.target_cost=9"}); }), "names no file");
+  EXPECT_HAS(message_of([] { load_recipe("deploy", {"mixed.cost_table=a.csv"}); }),
+             "mixed.target_cost");
   EXPECT_HAS(message_of([] {
                load_recipe("deploy", {"quantize.mode=paper", "mixed.target_bops=50%"});
              }),
