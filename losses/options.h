@@ -12,14 +12,20 @@ enum class LossTerm {
   cross_entropy,
   perturbed_kl_divergence,
   easy_cross_entropy,
-  grad_cam
+  grad_cam,
+  pseudo_label_cross_entropy
 };
 
 template <>
 struct EnumNames<LossTerm> {
-  static constexpr std::array<std::string_view, 7> names{
-      "kl_divergence",           "feature_mse",        "channel_attention", "cross_entropy",
-      "perturbed_kl_divergence", "easy_cross_entropy", "grad_cam"};
+  static constexpr std::array<std::string_view, 8> names{"kl_divergence",
+                                                         "feature_mse",
+                                                         "channel_attention",
+                                                         "cross_entropy",
+                                                         "perturbed_kl_divergence",
+                                                         "easy_cross_entropy",
+                                                         "grad_cam",
+                                                         "pseudo_label_cross_entropy"};
 };
 
 // Written "name=weight", or "name" for weight 1.

@@ -8,6 +8,7 @@
 #include "cuda_kernels/kl_divergence.h"
 #include "losses/features.h"
 #include "losses/losses.h"
+#include "losses/pseudo_labels.h"
 
 namespace zsq::losses {
 namespace {
@@ -51,6 +52,12 @@ constexpr std::array kTerms{
              [](const TermInputs& in) {
                return grad_cam_error(in.student_features.back(), in.teacher_features.back(),
                                      in.targets, in.classifier);
+             }},
+    Term{.name = LossTerm::pseudo_label_cross_entropy,
+         .value =
+             [](const TermInputs& in) {
+               return pseudo_label_cross_entropy(in.student_logits, in.teacher_logits,
+                                                 in.reliable_entropy, in.unreliable_weight);
              }},
     Term{.name = LossTerm::perturbed_kl_divergence,
          .needs_second_pass = true,

@@ -24,6 +24,7 @@ struct TermInputs {
   double temperature = 1;        // tau of the softened predictions
   double logits_divisor = 1;     // of sums over logits: N, or N * K
   double easy_difficulty = 0.5;  // of easy_cross_entropy
+  double reliable_entropy = 0.3, unreliable_weight = 0.5;  // of pseudo_label_cross_entropy
 };
 
 struct Term {

@@ -39,6 +39,7 @@ struct TrainOptions {
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
   double perturbation = 0.01;  // of the images of a second pass
   double easy_difficulty = 0.5;
+  double reliable_entropy = 0.3, unreliable_weight = 0.5;
   double low_pass_cutoff = 0;  // of the student's images; 0: none
   double lr = 1e-4;            // conv and linear weights
   double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
@@ -106,7 +107,7 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "feature_mse and channel_attention compare maps at residual additions and ends "
                     "of stages; perturbed_kl_divergence is on images that are made harder; "
                     "easy_cross_entropy counts images of low difficulty; grad_cam compares class "
-                    "activation maps",
+                    "activation maps; pseudo_label_cross_entropy takes labels from the teacher",
                     "weight", 0, 1e9, "AIT 3; PLF; HAST"},
         o.loss_terms);
   visit(SettingInfo{"finetune.perturbation",
@@ -119,6 +120,15 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "easy_cross_entropy counts",
                     "", 0, 1, "SynQ"},
         o.easy_difficulty);
+  visit(SettingInfo{"finetune.reliable_entropy",
+                    "largest entropy of the teacher's prediction, as a share of log(classes), at "
+                    "which pseudo_label_cross_entropy takes one label and not two",
+                    "", 0, 1, "PLF"},
+        o.reliable_entropy);
+  visit(SettingInfo{"finetune.unreliable_weight",
+                    "weight of images with two labels in pseudo_label_cross_entropy", "", 0, 100,
+                    "PLF"},
+        o.unreliable_weight);
   visit(SettingInfo{"finetune.low_pass_cutoff",
                     "width of the Gaussian low-pass filter on the spectrum of the student's "
                     "images; 0: none",

@@ -100,7 +100,9 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
                                .classifier = classifier_,
                                .temperature = options_.temperature,
                                .logits_divisor = static_cast<double>(divisor),
-                               .easy_difficulty = options_.easy_difficulty};
+                               .easy_difficulty = options_.easy_difficulty,
+                               .reliable_entropy = options_.reliable_entropy,
+                               .unreliable_weight = options_.unreliable_weight};
   if (twice) add_second_pass(images, quantized, inputs);
   const auto loss = losses::weighted_sum(options_.loss_terms, inputs);
   done(Part::student_forward);

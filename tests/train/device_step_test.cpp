@@ -38,7 +38,8 @@ const std::vector<std::pair<const char*, Change>> kVariants = {
                        {LossTerm::cross_entropy, 1},
                        {LossTerm::perturbed_kl_divergence, 1},
                        {LossTerm::easy_cross_entropy, 1},
-                       {LossTerm::grad_cam, 1}};
+                       {LossTerm::grad_cam, 1},
+                       {LossTerm::pseudo_label_cross_entropy, 1}};
      }},
     {"no inundation", [](TrainOptions& o) { o.inundation = Inundation::off; }},
     {"bf16", [](TrainOptions& o) { o.precision = Precision::bf16; }},
