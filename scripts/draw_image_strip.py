@@ -4,10 +4,11 @@
 
   .deps/python/bin/python scripts/draw_image_strip.py docs/synthetic_images.webp [FOLDER]
 
-Runs `zsq generate` three times on EfficientNet-Lite0 (the weights in .deps), into FOLDER/generator (half an
-hour on two cores), FOLDER/optimised (a few minutes) and FOLDER/dead_leaves (seconds), unless they are there, and
+Runs `zsq generate` three times on EfficientNet-Lite0 (the weights in .deps), into FOLDER/generator (several
+minutes on two cores), FOLDER/optimised (one minute) and FOLDER/dead_leaves (seconds), unless they are there, and
 lays the first images of each side by side. Boundary samples, which the generator makes of the mixed embeddings
-of several classes, have a frame. FOLDER is out/image_strip if none is given. Gaps are transparent.
+of several classes, have a frame. The optimised images start from the dead leaves of the last row. FOLDER is
+out/image_strip if none is given. Gaps are transparent.
 """
 import pathlib
 import subprocess
@@ -17,8 +18,8 @@ from PIL import Image, ImageDraw
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 COLUMNS, SIDE, GAP, FRAME = 8, 144, 6, 5
-OPTIMISED = ["batch_size=16", "steps=200", "precision=bf16", "swing_convolution=true"]
-GENERATOR = ["source=generator", "batch_size=16", "steps=600", "precision=bf16"]
+OPTIMISED = ["start=dead_leaves", "batch_size=16", "steps=40", "lr=0.05", "statistics=normalised", "bns_weight=100"]
+GENERATOR = ["source=generator", "batch_size=16", "steps=150"]
 ROWS = {"generator": GENERATOR, "optimised": OPTIMISED, "dead_leaves": ["source=dead_leaves"]}
 
 

@@ -3,8 +3,8 @@
 // them. There are two kinds, because the KL on one kind alone misleads: a student can fit the
 // images that it was made on.
 //   dead_leaves  procedurally generated (generator/dead_leaves.h)
-//   optimised    against the teacher, then CutMix (pipeline/images/distilled.h), or what a bank of
-//                `zsq generate` holds out
+//   optimised    against the teacher from other dead leaves until it sees the label, then CutMix
+//                (pipeline/images/distilled.h), or what a bank of `zsq generate` holds out
 #pragma once
 #include "core/observer.h"
 #include "pipeline/quantize.h"
@@ -41,7 +41,8 @@ struct PooledResult {
 };
 PooledResult pool(const std::vector<SyntheticResult>& results);
 
-// Whether the divergence of `now` is smaller.
+// Whether the divergence of `now` is smaller, and the KL on no kind more than 5 % larger: what learns
+// from one kind of images fits that kind. Both have the same kinds in the same order.
 bool is_better(const std::vector<SyntheticResult>& now, const std::vector<SyntheticResult>& before);
 
 }  // namespace zsq::pipeline
