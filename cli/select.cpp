@@ -27,7 +27,7 @@ int select(const Arguments& arguments) {
   const bool json = flags.json();
   flags.required("folder", "FOLDER");
   SelectOptions options;
-  options.recipe = flags.recipe();
+  options.recipe = flags.recipe("deploy+optimised_leaves");
   options.model = flags.get("model");
   options.bank = flags.get("images");
   options.images = flags.count("count", options.images);
