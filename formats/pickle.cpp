@@ -2,6 +2,7 @@
 #include "formats/pickle.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/error.h"
@@ -134,9 +135,9 @@ bool PickleReader::step_literal(unsigned char opcode) {
     case 'M':  // BININT2
       push_integer(number<std::uint16_t>());
       return true;
-    case 'G':  // BINFLOAT: no reader here needs its value
-      take(8);
+    case 'G':  // BINFLOAT, big-endian
       push(make(Kind::real));
+      stack_.back()->number = std::bit_cast<double>(__builtin_bswap64(number<std::uint64_t>()));
       return true;
     case 0x8a: {  // LONG1
       const auto digits = take(number<std::uint8_t>());

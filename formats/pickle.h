@@ -40,6 +40,7 @@ struct PickleValue {
   Kind kind = Kind::none;
   DType dtype = DType::f32;
   std::int64_t integer = 0;
+  double number = 0;  // of a real
   std::string text;
   std::vector<const PickleValue*> items;
   const PickleValue* state = nullptr;

@@ -85,6 +85,15 @@ bool is_dangerous(std::string_view global) {
   return contains(kModules, module);
 }
 
+// TorchScript pickles lists and dictionaries together with their element types.
+bool is_type_tag(std::string_view global) {
+  static constexpr std::string_view kTags[] = {
+      "torch.jit._pickle.restore_type_tag", "torch.jit._pickle.build_intlist",
+      "torch.jit._pickle.build_tensorlist", "torch.jit._pickle.build_doublelist",
+      "torch.jit._pickle.build_boollist"};
+  return contains(kTags, global);
+}
+
 bool is_integer_tuple(const PickleValue& value) {
   return value.is(Kind::tuple) && std::all_of(value.items.begin(), value.items.end(),
                                               [](const auto* v) { return v->is(Kind::integer); });
@@ -146,7 +155,11 @@ void PickleReader::reduce(bool is_new_object) {
     push(ordered_dict(*arguments));
   else if (name == "torch._utils._rebuild_tensor" || name == "torch._utils._rebuild_tensor_v2")
     push(rebuild_tensor(*arguments));
-  else if (name == "torch._utils._rebuild_parameter") {
+  else if (is_type_tag(name)) {
+    require(!arguments->items.empty(), "tags nothing with a type");
+    push(make(Kind::none));
+    *stack_.back() = *arguments->items[0];
+  } else if (name == "torch._utils._rebuild_parameter") {
     require(!arguments->items.empty() &&
                 (arguments->items[0]->is(Kind::tensor) || arguments->items[0]->is(Kind::opaque)),
             "makes a parameter of what is not a tensor");
@@ -178,7 +191,7 @@ PickleValue* PickleReader::rebuild_tensor(const PickleValue& arguments) {
   const auto& items = arguments.items;
   require(items.size() >= 4 && items[0]->is(Kind::storage) && items[1]->is(Kind::integer) &&
               is_integer_tuple(*items[2]) && is_integer_tuple(*items[3]) &&
-              items[2]->items.size() == items[3]->items.size(),
+              items[2]->items.size() == items[3]->items.size() && items[2]->items.size() <= 64,
           "describes a tensor with the wrong kinds of values");
   PickleValue* tensor = make(Kind::tensor);
   tensor->items.assign(items.begin(), items.begin() + 4);

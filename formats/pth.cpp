@@ -12,7 +12,7 @@
 #include "formats/input_file.h"
 #include "formats/pickle.h"
 #include "formats/pth_state.h"
-#include "formats/zip_archive.h"
+#include "formats/torch_archive.h"
 
 namespace zsq::formats {
 namespace {
@@ -21,54 +21,32 @@ using Kind = PickleValue::Kind;
 
 constexpr std::uint64_t kMaxPickle = 64 << 20;
 
-std::uint64_t storage_bytes(const PickleValue& storage) {
-  const std::int64_t shape[] = {storage.integer};
-  return byte_count(storage.dtype, shape);
-}
-
 void require_little_endian(bool little) {
   if (!little)
     throw Error(ErrorCode::bad_input, "was saved on a big-endian machine; save it on another one");
 }
 
 // <root>/data.pkl with the objects, <root>/data/<key> with the bytes of each storage.
-NamedArrays read_zip_layout(const std::filesystem::path& path, std::uint64_t file_size) {
-  const ZipArchive archive(path);
-  const auto& entries = archive.entries();
-  const auto pickle = std::find_if(entries.begin(), entries.end(), [](const auto& entry) {
-    const auto slash = entry.name.find('/');
-    return slash != std::string::npos && entry.name.substr(slash) == "/data.pkl";
-  });
-  if (pickle == entries.end())
-    throw Error(ErrorCode::bad_input,
-                "is a zip archive without <name>/data.pkl, so not a checkpoint of torch.save (an "
-                "exported program, .pt2?); save model.state_dict() with torch.save");
-  const std::string root = pickle->name.substr(0, pickle->name.find('/'));
-  if (archive.find(root + "/constants.pkl"))
-    throw Error(
-        ErrorCode::unsupported_model,
-        "is a TorchScript archive; export ONNX, or save model.state_dict() with torch.save");
-  if (const auto* order = archive.find(root + "/byteorder"))
-    require_little_endian(order->size == 6 &&
-                          std::memcmp(archive.read(*order).data(), "little", 6) == 0);
-  if (pickle->size > kMaxPickle)
-    throw Error(ErrorCode::bad_input, "its data.pkl is larger than any checkpoint needs");
-
-  const auto bytes = archive.read(*pickle);
+NamedArrays read_zip_layout(const std::filesystem::path& path) {
+  const TorchArchive archive(path);
+  switch (archive.kind()) {
+    case TorchArchive::Kind::checkpoint:
+      break;
+    case TorchArchive::Kind::torchscript:
+      throw Error(ErrorCode::bad_input,
+                  "is a TorchScript archive; a checkpoint of torch.save was expected");
+    case TorchArchive::Kind::exported_program:
+      throw Error(ErrorCode::bad_input,
+                  "is an exported program; a checkpoint of torch.save was expected");
+    case TorchArchive::Kind::unknown:
+      throw Error(ErrorCode::bad_input,
+                  "is a zip archive without <name>/data.pkl, so not a checkpoint of torch.save; "
+                  "save model.state_dict() with torch.save");
+  }
+  const auto bytes = archive.read("data.pkl", kMaxPickle);
   PickleReader reader(bytes);
   const PickleValue* object = reader.next();
-  const StorageReader read = [&](const PickleValue& storage) {
-    const auto* entry = archive.find(root + "/data/" + storage.text);
-    if (!entry)
-      throw Error(ErrorCode::bad_input, "its storage " + storage.text + " is not in the archive");
-    if (entry->size != storage_bytes(storage))
-      throw Error(ErrorCode::bad_input, "its storage " + storage.text + " declares " +
-                                            std::to_string(storage_bytes(storage)) +
-                                            " bytes, but the archive holds " +
-                                            std::to_string(entry->size));
-    return archive.read(*entry);
-  };
-  return make_dense(find_state_dict(*object), read, file_size);
+  return make_dense(find_state_dict(*object), archive.storages("data/"), archive.zip().file_size());
 }
 
 struct Place {
@@ -124,13 +102,13 @@ NamedArrays read_legacy_layout(const InputFile& file) {
   if (!keys->is(Kind::list)) throw not_a_checkpoint();
 
   const auto places = locate_storages(file, *keys, reader.storages(), reader.position());
-  const StorageReader read = [&](const PickleValue& storage) {
-    const auto place = places.find(storage.text);
+  const StorageReader read = [&](const StridedView& view) {
+    const auto place = places.find(view.storage);
     if (place == places.end() ||
-        place->second.elements != static_cast<std::uint64_t>(storage.integer))
+        place->second.elements != static_cast<std::uint64_t>(view.elements))
       throw Error(ErrorCode::bad_input,
-                  "its storage " + storage.text + " is not in the file with the declared size");
-    return file.read(place->second.offset, storage_bytes(storage));
+                  "its storage " + view.storage + " is not in the file with the declared size");
+    return file.read(place->second.offset, storage_bytes(view));
   };
   return make_dense(find_state_dict(*object), read, file.size());
 }
@@ -143,7 +121,7 @@ NamedArrays read_pth(const std::filesystem::path& path) {
     constexpr std::string_view kZip = "PK\x03\x04";
     const auto start = file.read(0, std::min<std::uint64_t>(file.size(), kZip.size()));
     if (start.size() == kZip.size() && std::memcmp(start.data(), kZip.data(), kZip.size()) == 0)
-      return read_zip_layout(path, file.size());
+      return read_zip_layout(path);
     return read_legacy_layout(file);
   });
 }

@@ -44,6 +44,25 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) {
     ::close(descriptor);
     throw Error(ErrorCode::bad_input, "is not a zip archive, or is cut: " + text_of(code));
   }
+  file_size_ = file.size();
+  list_entries();
+}
+
+ZipArchive::ZipArchive(std::vector<std::byte> bytes)
+    : bytes_(std::move(bytes)), file_size_(bytes_.size()) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(bytes_.data(), bytes_.size(), 0, &error);
+  if (source) handle_.reset(zip_open_from_source(source, ZIP_RDONLY, &error));
+  if (source && !handle_) zip_source_free(source);
+  const std::string text = handle_ ? "" : zip_error_strerror(&error);
+  zip_error_fini(&error);
+  if (!handle_)
+    throw Error(ErrorCode::bad_input, "holds no zip archive where one was expected: " + text);
+  list_entries();
+}
+
+void ZipArchive::list_entries() {
   std::uint64_t total = 0;
   const zip_int64_t count = zip_get_num_entries(handle_.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
@@ -55,9 +74,9 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) {
       throw Error(ErrorCode::bad_input,
                   "entry " + std::to_string(i) + " of the archive is damaged");
     const std::string name = entry.name;
-    const bool possible = is_possible(entry, file.size());
+    const bool possible = is_possible(entry, file_size_);
     if (possible) total += entry.comp_size;
-    if (!possible || total > file.size())
+    if (!possible || total > file_size_)
       throw Error(ErrorCode::bad_input,
                   "archive entry '" + name + "' claims an impossible size or compression");
     index_.emplace(name, entries_.size());

@@ -25,7 +25,9 @@ class ZipArchive {
   // Entries that are encrypted, claim more than deflate can give, or overlap in sum, are refused
   // here: so allocating `size` bytes is safe.
   explicit ZipArchive(const std::filesystem::path& path);
+  explicit ZipArchive(std::vector<std::byte> bytes);  // an archive inside of another one
 
+  std::uint64_t file_size() const { return file_size_; }
   const std::vector<Entry>& entries() const { return entries_; }  // in directory order
   const Entry* find(const std::string& name) const;               // null if absent
   std::vector<std::byte> read(const Entry& entry) const;          // checks the CRC
@@ -35,7 +37,11 @@ class ZipArchive {
     void operator()(zip* handle) const;
   };
 
+  void list_entries();
+
+  std::vector<std::byte> bytes_;  // that the handle reads; empty: it reads a file
   std::unique_ptr<zip, Close> handle_;
+  std::uint64_t file_size_ = 0;
   std::vector<Entry> entries_;
   std::map<std::string, std::size_t> index_;
 };

@@ -153,7 +153,7 @@ class ParameterStore {
 struct Model {
   Graph graph;
   ParameterStore parameters;
-  std::string source_path, format, producer;  // format: "onnx", "safetensors", "pth"
+  std::string source_path, format, producer;  // format: "onnx", "pt2", "pth", ...
   std::vector<std::string> warnings;          // for the user: what is not as the file says
   std::string architecture;                   // built-in name, empty for an imported graph
   std::int64_t classes = 0;                   // length of the logits

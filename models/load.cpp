@@ -8,18 +8,35 @@
 #include "core/error.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"
+#include "formats/torch_archive.h"
+#include "models/programs.h"
 
 namespace zsq::models {
 namespace {
 
-enum class Format { onnx, safetensors, pth };
+enum class Format { onnx, safetensors, pth, torchscript, exported_program };
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorCode::bad_input, "'" + path.string() + "' " + what);
 }
 
-// ONNX begins with field 1, the IR version; safetensors with the header's length and a brace; .pth
-// is a zip archive or a pickle of protocol 2 or later.
+// What torch.save, torch.jit.save and torch.export.save write are zip archives.
+Format detect_archive(const std::filesystem::path& path) {
+  using Kind = formats::TorchArchive::Kind;
+  switch (formats::TorchArchive(path).kind()) {
+    case Kind::torchscript:
+      return Format::torchscript;
+    case Kind::exported_program:
+      return Format::exported_program;
+    case Kind::checkpoint:
+    case Kind::unknown:
+      break;
+  }
+  return Format::pth;
+}
+
+// ONNX begins with field 1, the IR version; safetensors with the header's length and a brace; the
+// files of PyTorch are zip archives, or a pickle of protocol 2 or later.
 Format detect_format(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) refuse(path, "does not exist; a model file was expected");
   if (!std::filesystem::is_regular_file(path)) refuse(path, "is not a file");
@@ -27,12 +44,13 @@ Format detect_format(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   stream.read(head.data(), head.size());
   if (stream.gcount() == 0) refuse(path, "is empty or cannot be read; a model was expected");
-  if (head[0] == 'P' && head[1] == 'K') return Format::pth;
+  if (head[0] == 'P' && head[1] == 'K') return detect_archive(path);
   if (head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return Format::pth;
   if (head[8] == '{') return Format::safetensors;
   if (head[0] == '\x08') return Format::onnx;
   refuse(path,
-         "is of an unknown format; ONNX, safetensors and PyTorch checkpoints (.pth) are known");
+         "is of an unknown format; ONNX, safetensors and files of PyTorch (checkpoints, "
+         "TorchScript, exported programs) are known");
 }
 
 // The network is not in the file: the user names it, or the metadata `noted` does.
@@ -55,6 +73,12 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
 Model read(const std::filesystem::path& path, const LoadOptions& options) {
   const auto format = detect_format(path);
   if (format == Format::onnx) return import_onnx(formats::onnx::read(path), options);
+  if (format == Format::torchscript) {
+    return import_torchscript(formats::read_torchscript(path), options);
+  }
+  if (format == Format::exported_program) {
+    return import_exported_program(formats::read_exported_program(path), options);
+  }
   Model model;
   if (format == Format::safetensors) {
     const auto file = formats::read_safetensors(path);

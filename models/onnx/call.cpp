@@ -159,6 +159,10 @@ NodeId Call::append(const std::string& name, Op op, std::vector<NodeId> inputs,
   std::vector<Shape> input_shapes;
   for (const auto input : node.inputs) input_shapes.push_back(shape(input));
   importer_.shapes_.push_back(infer_shape(node, input_shapes, model().parameters));
+  constexpr double kMaxElements = 1e12;  // sizes of hostile files must not overflow later
+  double elements = 1;
+  for (const auto size : importer_.shapes_.back()) elements *= static_cast<double>(size);
+  if (elements > kMaxElements) fail("makes a tensor of an implausible size");
   return model().graph.add(std::move(node));
 }
 

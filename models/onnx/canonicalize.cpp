@@ -21,9 +21,9 @@ NodeId absorb_pad(const Graph& graph, NodeId x, double value, Pads& pads) {
 bool absorb_linear_bias(Call& add) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& layer = add.value(i);
-    if (layer.node < 0 || !add.is_constant(1 - i) || !add.has_one_use(i)) continue;
+    if (layer.node < 0 || !add.is_constant(1 - i)) continue;
     auto& node = add.model().graph[layer.node];
-    if (!is<Linear>(node) || node.params.count("bias")) continue;
+    if (!is<Linear>(node) || node.params.count("bias") || !add.has_one_use(i)) continue;
     const auto& bias = add.constant(1 - i);
     if (bias.numel() != add.shape(layer.node).back()) continue;
     node.params["bias"] = add.parameter(node.name, "bias", 1 - i, bias.reshape({-1}));

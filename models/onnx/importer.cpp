@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/onnx/importer.h"
 
-#include <algorithm>
-#include <ranges>
-
 #include "core/error.h"
 #include "models/onnx/canonicalize.h"
 
 namespace zsq::models::onnx {
 namespace {
-
-constexpr std::int64_t kFirstOpset = 7, kLastOpset = 21;
 
 std::string known_operators() {
   std::string list;
@@ -22,97 +17,45 @@ bool default_domain(const std::string& domain) { return domain.empty() || domain
 
 }  // namespace
 
-Importer::Importer(const proto::Model& file, const LoadOptions& options)
-    : file_(file), options_(options) {
-  if (file.opset < kFirstOpset || file.opset > kLastOpset) {
-    throw Error(ErrorCode::unsupported_model,
-                "the ONNX file uses opset " + std::to_string(file.opset) + "; opsets " +
-                    std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset) +
-                    " are known: export it with opset_version=17");
-  }
+Importer::Importer(std::int64_t opset, const LoadOptions& options)
+    : opset_(opset), options_(options) {}
+
+void Importer::add_initializer(const std::string& name, at::Tensor value) {
+  values_[name].constant = std::move(value);
+  initializers_.insert(name);
 }
 
-Model Importer::run() {
-  add_initializers();
-  add_input();
-  for (const auto* node : live_nodes()) {
-    for (const auto& input : node->inputs) ++uses_[input];
+void Importer::add_input(const std::string& name, const Shape& shape) {
+  if (shape.size() != 4) {
+    throw Error(ErrorCode::unsupported_model, "the input '" + name + "' has " +
+                                                  std::to_string(shape.size()) +
+                                                  " dimensions; N x C x H x W was expected");
   }
-  ++uses_[file_.graph.outputs[0].name];
-  for (const auto* node : live_nodes()) convert(*node);
-  model_.graph.output = output();
-  model_.classes = shapes_[static_cast<std::size_t>(model_.graph.output)][1];
-  model_.graph = drop_unused_nodes(model_.graph);
-  model_.format = "onnx";
-  model_.producer = file_.producer_name;
-  if (!file_.producer_version.empty()) model_.producer += " " + file_.producer_version;
-  return std::move(model_);
-}
-
-void Importer::add_initializers() {
-  for (const auto& [name, array] : file_.graph.initializers) {
-    values_[name].constant = to_tensor(array);
-    initializers_.insert(name);
-  }
-}
-
-void Importer::add_input() {
-  const proto::ValueInfo* image = nullptr;
-  for (const auto& input : file_.graph.inputs) {
-    if (initializers_.count(input.name)) continue;
-    if (image) {
-      throw Error(ErrorCode::unsupported_model, "the network has more than one input: '" +
-                                                    image->name + "' and '" + input.name +
-                                                    "'; one image batch was expected");
-    }
-    image = &input;
-  }
-  if (!image || image->shape.size() != 4) {
-    throw Error(ErrorCode::unsupported_model,
-                image
-                    ? "the input '" + image->name + "' has " + std::to_string(image->shape.size()) +
-                          " dimensions; N x C x H x W " + "was expected"
-                    : std::string("the network has no input"));
-  }
-  fixed_batch_ = image->shape[0].value;
-  auto& shape = model_.graph.input_shape;
+  fixed_batch_ = shape[0];
+  auto& image = model_.graph.input_shape;
   for (std::size_t i = 0; i < 3; ++i) {
-    shape[i] = image->shape[i + 1].value;
-    if (shape[i] < 1 && i > 0) shape[i] = options_.image_size;
-    if (shape[i] > kMaxExtent) {
+    image[i] = shape[i + 1];
+    if (image[i] < 1 && i > 0) image[i] = options_.image_size;
+    if (image[i] > kMaxExtent) {
       throw Error(ErrorCode::bad_input, "an image with a side or with channels of " +
-                                            std::to_string(shape[i]) + " is not plausible");
+                                            std::to_string(image[i]) + " is not plausible");
     }
-    if (shape[i] < 1) {
+    if (image[i] < 1) {
       throw Error(ErrorCode::bad_input,
-                  i == 0 ? "the file leaves the number of image channels open"
-                         : "the file leaves height or width open: give the image size");
+                  i == 0
+                      ? "the file leaves the number of image channels open"
+                      : "the file leaves height or width open: give the image size (--image_size)");
     }
   }
-  const auto id = model_.graph.add({unique_name(image->name), Input{}, {}});
+  const auto id = model_.graph.add({unique_name(name), Input{}, {}});
   model_.graph.input = id;
-  shapes_.push_back({1, shape[0], shape[1], shape[2]});
-  values_[image->name].node = id;
+  shapes_.push_back({1, image[0], image[1], image[2]});
+  values_[name].node = id;
 }
 
-// Nodes that the first output depends on, in file order.
-std::vector<const proto::Node*> Importer::live_nodes() const {
-  const auto& outputs = file_.graph.outputs;
-  if (outputs.size() != 1) {
-    throw Error(ErrorCode::unsupported_model, "the network has " + std::to_string(outputs.size()) +
-                                                  " outputs; one, the logits, was expected");
-  }
-  std::set<std::string> needed{outputs[0].name};
-  std::vector<const proto::Node*> live;
-  for (const proto::Node& node : std::views::reverse(file_.graph.nodes)) {
-    const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
-    if (std::none_of(node.outputs.begin(), node.outputs.end(), used)) continue;
-    needed.insert(node.inputs.begin(), node.inputs.end());
-    needed.erase("");
-    live.push_back(&node);
-  }
-  std::reverse(live.begin(), live.end());
-  return live;
+const Value* Importer::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
 }
 
 void Importer::convert(const proto::Node& node) {
@@ -143,34 +86,41 @@ void Importer::convert(const proto::Node& node) {
   }
 }
 
-NodeId Importer::output() const {
-  const auto& name = file_.graph.outputs[0].name;
-  const auto found = values_.find(name);
-  if (found == values_.end() || found->second.node < 0 || found->second.quantized) {
-    throw Error(ErrorCode::unsupported_model,
-                "the output '" + name + "' does not depend on the image as a float tensor");
-  }
-  const auto& shape = shapes_[static_cast<std::size_t>(found->second.node)];
-  if (shape.size() != 2) {
-    throw Error(ErrorCode::unsupported_model,
-                "the output '" + name + "' has shape " + c10::str(at::IntArrayRef(shape)) +
-                    "; a classifier's logits [N, classes] were " + "expected");
-  }
-  return found->second.node;
+Model Importer::finish(const std::string& output) {
+  model_.graph.output = logits(output);
+  model_.classes = shape(model_.graph.output)[1];
+  model_.graph = drop_unused_nodes(model_.graph);
+  return std::move(model_);
 }
 
+NodeId Importer::logits(const std::string& output) const {
+  const auto* found = find(output);
+  if (!found || found->node < 0 || found->quantized) {
+    throw Error(ErrorCode::unsupported_model,
+                "the output '" + output + "' does not depend on the image as a float tensor");
+  }
+  const auto& dims = shape(found->node);
+  if (dims.size() != 2) {
+    throw Error(ErrorCode::unsupported_model,
+                "the output '" + output + "' has shape " + c10::str(at::IntArrayRef(dims)) +
+                    "; a classifier's logits [N, classes] were expected");
+  }
+  return found->node;
+}
+
+// With a number if `wanted` is taken. Numbers are given in order, so the next one can be searched
+// by bisection: thousands of nodes may want the same name.
 std::string Importer::unique_name(const std::string& wanted) {
-  auto name = wanted;
-  for (int i = 2; !node_names_.insert(name).second; ++i) name = wanted + "_" + std::to_string(i);
-  return name;
+  if (node_names_.insert(wanted).second) return wanted;
+  const auto numbered = [&](int number) { return wanted + "_" + std::to_string(number); };
+  const auto taken = [&](int number) { return node_names_.count(numbered(number)) > 0; };
+  int low = 1, high = 2;
+  for (; taken(high); high *= 2) low = high;
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (taken(middle) ? low : high) = middle;
+  }
+  return *node_names_.insert(numbered(high)).first;
 }
 
 }  // namespace zsq::models::onnx
-
-namespace zsq::models {
-
-Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) {
-  return onnx::Importer(file, options).run();
-}
-
-}  // namespace zsq::models

@@ -35,22 +35,28 @@ struct Value {
   std::vector<NodeId> sequence = {};
 };
 
+// Takes initializers, the input and then node after node, in topological order.
 class Importer {
  public:
-  Importer(const proto::Model& file, const LoadOptions& options);
-  Model run();
+  Importer(std::int64_t opset, const LoadOptions& options);
+
+  void add_initializer(const std::string& name, at::Tensor value);
+  // N x C x H x W; -1 leaves a dimension open. Error if that is no batch of images.
+  void add_input(const std::string& name, const Shape& shape);
+  void count_use(const std::string& name) { ++uses_[name]; }
+  void convert(const proto::Node& node);
+  const Value* find(const std::string& name) const;  // null if nothing has that name
+  const Shape& shape(NodeId node) const { return shapes_[static_cast<std::size_t>(node)]; }
+  std::vector<std::string>& warnings() { return model_.warnings; }
+  Model finish(const std::string& output);
 
  private:
   friend class Call;
 
-  void add_initializers();
-  void add_input();
-  std::vector<const proto::Node*> live_nodes() const;
-  void convert(const proto::Node& node);
-  NodeId output() const;
+  NodeId logits(const std::string& output) const;
   std::string unique_name(const std::string& wanted);
 
-  const proto::Model& file_;
+  const std::int64_t opset_;
   const LoadOptions& options_;
   Model model_;
   std::map<std::string, Value> values_;
@@ -66,7 +72,7 @@ class Call {
   Call(Importer& importer, const proto::Node& node) : importer_(importer), node_(node) {}
 
   const proto::Node& node() const { return node_; }
-  std::int64_t opset() const { return importer_.file_.opset; }
+  std::int64_t opset() const { return importer_.opset_; }
   const LoadOptions& options() const { return importer_.options_; }
   Model& model() { return importer_.model_; }
   // The open batch, or its size in a file that fixes it.
@@ -93,9 +99,7 @@ class Call {
   double scalar(std::size_t input) const;                       // a constant of one element
   NodeId activation(std::size_t input) const;
   NodeId operand(std::size_t input);  // the same, or a constant as a Parameter node
-  const Shape& shape(NodeId node) const {
-    return importer_.shapes_[static_cast<std::size_t>(node)];
-  }
+  const Shape& shape(NodeId node) const { return importer_.shape(node); }
   bool has_one_use(std::size_t input) const;  // under all names that stand for the same node
   bool is_initializer(std::size_t input) const;
 

@@ -154,7 +154,7 @@ TEST(Pth, OtherFilesAreNamedForWhatTheyAre) {
       [&] {
         read_pth(folder.file("x", zip_file(state(), {}, {{"constants.pkl", ""}})));
       },
-      ErrorCode::unsupported_model, "TorchScript");
+      ErrorCode::bad_input, "TorchScript");
   expect_error(
       [&] {
         read_pth(folder.file("x", zip_file(state(), {}, {{"byteorder", "big"}})));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also models/onnx/call, models/onnx/canonicalize, models/onnx/convert_elementwise,
 // models/onnx/convert_layers, models/onnx/convert_pooling, models/onnx/converters,
-// models/onnx/importer, models/onnx/registry.
+// models/onnx/import_onnx, models/onnx/importer, models/onnx/registry.
 // Networks that PyTorch's exporters wrote, against the answers of onnxruntime beside them.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "shufflenet_v2_x0_5_opset11", "shufflenet_v2_x0_5_opset13",
                     "shufflenet_v2_x0_5_opset15", "shufflenet_v2_x0_5_opset20", "densenet_tiny",
                     "densenet_tiny_dynamo", "regnet_se_tiny", "regnet_se_tiny_dynamo",
-                    "vgg_bn_tiny", "vgg_bn_tiny_dynamo", "efficientnet_lite0"),
+                    "se_silu_tiny", "se_silu_tiny_dynamo", "vgg_bn_tiny", "vgg_bn_tiny_dynamo",
+                    "efficientnet_lite0"),
     [](const auto& info) { return std::string(info.param); });
 
 std::string refusal(const Model& model) {

@@ -66,6 +66,39 @@ class PaddedResNet20(nn.Module):
         return self.linear(functional.avg_pool2d(x, x.size(3)).flatten(1))
 
 
+class SqueezeExcitation(nn.Module):
+    """Inverted residual with SiLU and a squeeze-and-excitation gate, as in EfficientNet."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        wide = 4 * inputs
+        self.expand, self.bn1 = nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide)
+        self.depthwise = nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False)
+        self.bn2 = nn.BatchNorm2d(wide)
+        self.reduce, self.restore = nn.Conv2d(wide, inputs, 1), nn.Conv2d(inputs, wide, 1)
+        self.project, self.bn3 = nn.Conv2d(wide, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.adds = stride == 1 and inputs == outputs
+
+    def forward(self, x):
+        y = functional.silu(self.bn1(self.expand(x)), inplace=True)
+        y = functional.silu(self.bn2(self.depthwise(y)))
+        gate = functional.silu(self.reduce(y.mean((2, 3), keepdim=True)))
+        y = self.bn3(self.project(y * torch.sigmoid(self.restore(gate))))
+        return y + x if self.adds else y
+
+
+class SqueezeExcitationNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.bn = nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8)
+        self.blocks = nn.Sequential(*(SqueezeExcitation(*sizes) for sizes in ((8, 8, 1), (8, 16, 2), (16, 16, 1))))
+        self.classifier = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.blocks(functional.silu(self.bn(self.stem(x))))
+        return self.classifier(functional.dropout(x.mean((2, 3)), 0.2, self.training))
+
+
 def efficientnet_lite0():
     """The one network here that was trained (on ImageNet)."""
     network = efficientnet_lite_pytorch.EfficientNet.from_name("efficientnet-lite0")
@@ -85,9 +118,12 @@ FAMILIES = {
     "shufflenet_v2_x0_5": (lambda: torchvision.models.shufflenet_v2_x0_5(num_classes=10), 64),
     "densenet_tiny": (lambda: torchvision.models.DenseNet(8, (2, 3, 3, 2), 16, num_classes=10), 64),
     "regnet_se_tiny": (regnet, 64),
+    "se_silu_tiny": (SqueezeExcitationNet, 32),
     "vgg_bn_tiny": (lambda: vgg([16, "M", 32, "M", 64, 64, "M", 64, "M"], True), 112),
     "vgg_nobn": (lambda: vgg([8, "M", 16, "M", 32, 32, "M", 32, "M"], False), 112),
 }
+# Of these, torch.jit.script does not understand the code.
+NOT_SCRIPTABLE = {"resnet18_w25", "resnet14_bottleneck", "resnet20_random"}
 # Their last BatchNorm layers stay as they are made (scale 1, shift 0): the exporter then shares one vector among
 # them through Identity nodes.
 SHARED_VECTORS = {"resnet14_bottleneck": 4, "mobilenet_v3_small": 4}

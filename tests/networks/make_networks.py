@@ -7,7 +7,8 @@ FOLDER/<name>.onnx: PyTorch's TorchScript exporter with BatchNorm kept; <name>_d
 <name>_folded.onnx: the defaults of either, which fold BatchNorm. FOLDER/<name>.npz: `input` [2,3,H,W], `output`
 (onnxruntime without optimisations), `output_f64` (PyTorch in double precision), `tolerance` (the largest difference
 from `output` that counts as rounding) and `batch_norms` (how many layers, channels and negative scales there are).
-<name>.pth, .legacy.pth and .safetensors: the state dict, for the networks whose architecture is built in.
+<name>.traced.pt, .traced_frozen.pt, .scripted.pt, .frozen.pt, .folded.pt, .pt2 and .decomposed.pt2: the network as
+PyTorch's own programs. <name>.pth, .legacy.pth and .safetensors: the state dict, for the networks whose architecture is built in.
 photographs/ and photographs.npz, cifar10/: real images, labelled by PyTorch's run of EfficientNet-Lite0 and of
 resnet20_random.
 """
@@ -73,6 +74,25 @@ def save_containers(torch, network, stem):
     safetensors.torch.save_file(state, stem.with_suffix(".safetensors"))
 
 
+def save_programs(torch, network, image, stem, scriptable):
+    """TorchScript, traced and scripted, each as it is and frozen; the exported program, with and without
+    decompositions. The folded one has lost its BatchNorm."""
+    def save_script(script, suffix):
+        script.save(stem.with_suffix(suffix))
+
+    traced = torch.jit.trace(network, image)
+    save_script(traced, ".traced.pt")
+    save_script(torch.jit.freeze(traced, optimize_numerics=False), ".traced_frozen.pt")
+    if scriptable:
+        script = torch.jit.script(network)
+        save_script(script, ".scripted.pt")
+        save_script(torch.jit.freeze(script, optimize_numerics=False), ".frozen.pt")
+        save_script(torch.jit.freeze(script), ".folded.pt")
+    program = torch.export.export(network, (image,), dynamic_shapes=({0: torch.export.Dim("N")},))
+    torch.export.save(program, stem.with_suffix(".pt2"))
+    torch.export.save(program.run_decompositions(), stem.with_suffix(".decomposed.pt2"))
+
+
 def make(folder):
     import torch
 
@@ -88,6 +108,7 @@ def make(folder):
         export(torch, network, image, path)
         answers(torch, network, image, path)
         export_dynamo(torch, network, image, folder / f"{name}_dynamo.onnx")
+        save_programs(torch, network, image, folder / name, name not in families.NOT_SCRIPTABLE)
         if name.startswith("resnet20"):
             save_containers(torch, network, folder / name)
         if name == "resnet20_random":

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include "models/aten/converters.h"
+
+namespace zsq::models::aten {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+// As many outputs as inputs at stride 1; an odd pad goes to the end.
+Dims same_pads(const Shape& weight, const Dims& dilation) {
+  Dims pads(4);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto total = dilation[i] * (weight[i + 2] - 1);
+    pads[i] = total / 2;
+    pads[i + 2] = total - total / 2;
+  }
+  return pads;
+}
+
+Dims conv_pads(const Operation& op, const Shape& weight, const Dims& dilation) {
+  if (!op.has("padding") || !op.value("padding").as<std::string>()) {
+    const auto padding = op.pair("padding", 0);
+    return {padding[0], padding[1], padding[0], padding[1]};
+  }
+  const auto word = op.text("padding", "");
+  if (word == "valid") return {0, 0, 0, 0};
+  if (word != "same") op.fail("padding '" + word + "' is not known");
+  return same_pads(weight, dilation);
+}
+
+// Vectors that the network leaves out (affine=False) are made up.
+std::string vector_or(const Operation& op, const char* parameter, double otherwise) {
+  if (op.has(parameter)) return op.tensor(parameter);
+  const auto size = op.shape("running_mean").at(0);
+  return op.constant(otherwise == 0 ? at::zeros({size}) : at::ones({size}));
+}
+
+}  // namespace
+
+Value convert_conv2d(const Operation& op) {
+  if (!op.is_constant("weight")) op.fail("the weight must be a constant");
+  const auto weight = op.shape("weight");
+  if (weight.size() != 4) op.fail("only two-dimensional convolutions are known");
+  const auto groups = op.integer("groups", 1);
+  if (groups < 1 || groups > onnx::kMaxExtent) op.fail("groups must be positive");
+  op.expect_channels("input", weight[1] * groups);
+  const auto dilation = op.pair("dilation", 1);
+  std::vector<std::string> inputs{op.tensor("input"), op.tensor("weight")};
+  if (op.has("bias")) inputs.push_back(op.tensor("bias"));
+  return make_tensor(op.emit("Conv", inputs,
+                             {{"strides", op.pair("stride", 1)},
+                              {"pads", conv_pads(op, weight, dilation)},
+                              {"dilations", dilation},
+                              {"group", groups}}));
+}
+
+Value convert_convolution(const Operation& op) {
+  if (op.flag("transposed", false)) op.fail("transposed convolutions are not known");
+  return convert_conv2d(op);
+}
+
+Value convert_batch_norm(const Operation& op) {
+  if (!op.has("running_mean") || !op.has("running_var")) {
+    op.fail("has no running statistics (track_running_stats=False)");
+  }
+  return make_tensor(
+      op.emit("BatchNormalization",
+              {op.tensor("input"), vector_or(op, "weight", 1), vector_or(op, "bias", 0),
+               op.tensor("running_mean"), op.tensor("running_var")},
+              {{"epsilon", static_cast<float>(op.number("eps", 1e-5))},
+               {"training_mode", std::int64_t{op.flag("training", false)}}}));
+}
+
+Value convert_native_batch_norm(const Operation& op) {
+  return make_list({convert_batch_norm(op), {}, {}});
+}
+
+Value convert_linear(const Operation& op) {
+  if (op.shape("weight").size() != 2) op.fail("the weight must be a matrix");
+  std::vector<std::string> inputs{op.tensor("input"), op.tensor("weight")};
+  if (op.has("bias")) inputs.push_back(op.tensor("bias"));
+  return make_tensor(op.emit("Gemm", inputs, {{"transB", std::int64_t{1}}}));
+}
+
+Value convert_addmm(const Operation& op) {
+  if (op.number("beta", 1) != 1 || op.number("alpha", 1) != 1) {
+    op.fail("alpha and beta other than 1 are not known");
+  }
+  const auto& transposed = op.value("mat2").tensor();
+  if (op.shape("mat2").size() != 2) op.fail("the second factor must be a matrix");
+  const bool stored = transposed->transposed.empty();
+  return make_tensor(op.emit(
+      "Gemm",
+      {op.tensor("mat1"), stored ? op.tensor("mat2") : transposed->transposed, op.tensor("self")},
+      {{"transB", std::int64_t{!stored}}}));
+}
+
+Value convert_matmul(const Operation& op) {
+  const auto* other = op.value("other").tensor();
+  if (!other || other->transposed.empty()) {
+    return make_tensor(op.emit("MatMul", {op.tensor("self"), op.tensor("other")}));
+  }
+  return make_tensor(
+      op.emit("Gemm", {op.tensor("self"), other->transposed}, {{"transB", std::int64_t{1}}}));
+}
+
+}  // namespace zsq::models::aten
