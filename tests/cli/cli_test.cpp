@@ -220,6 +220,40 @@ TEST_F(Cli, RunNamesClassesOfImages) {
   EXPECT_EQ(json[0]["classes"][0]["name"].get<std::string>(), names[label]);
 }
 
+// TorchScript and exported programs are models like any other, under any name: what becomes of them
+// is what becomes of the ONNX file of the same network.
+TEST_F(Cli, ProgramsOfPyTorchAreInspectedEvaluatedAndQuantized) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const auto images =
+      " --preset cifar10 --format json --data " + test::network_path("cifar10").string();
+  const auto top1 = [&](const std::string& model) {
+    const auto evaluated = run("eval " + model + images);
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    return nlohmann::json::parse(evaluated.out)["top1"].get<double>();
+  };
+  const auto top1_of_student = [&](const std::string& model) {
+    const auto quantized = run("quantize " + model + " --scheme W8A8 --recipe instant" +
+                               " --preset cifar10 -o " + path("out") + kShort);
+    EXPECT_EQ(quantized.code, 0) << quantized.err;
+    return top1(path("out"));
+  };
+  const auto wanted = top1_of_student(test::network_path("resnet20_random.onnx").string());
+  for (const std::string kind : {".traced.pt", ".pt2"}) {
+    const auto model = folder_ / "model.bin";
+    fs::copy_file(test::network_path("resnet20_random" + kind), model,
+                  fs::copy_options::overwrite_existing);
+    const auto inspected = run("inspect --format json " + model.string());
+    ASSERT_EQ(inspected.code, 0) << inspected.err;
+    const auto found = nlohmann::json::parse(inspected.out);
+    EXPECT_EQ(found["format"], kind == ".pt2" ? "pt2" : "torchscript");
+    EXPECT_EQ(found["input_shape"], nlohmann::json({3, 32, 32}));
+    EXPECT_EQ(found["quantizable"], true);
+    // PyTorch's run of the same network gave the labels.
+    EXPECT_GT(top1(model.string()), 99.5);
+    EXPECT_EQ(top1_of_student(model.string()), wanted);
+  }
+}
+
 TEST_F(Cli, TheExampleRuns) {
   const Outcome outcome = run(tiny().model.string() + " " + path("out") +
                                   " W4A4 finetune.iterations=10 finetune.batch_size=16"
