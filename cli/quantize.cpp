@@ -83,9 +83,9 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
 int quantize(const Arguments& arguments) {
   Flags flags(
       "zsq quantize MODEL --scheme W4A4 -o FOLDER",
-      "Quantizes a trained CNN (ONNX, TorchScript, .pt2, safetensors or .pth) without data. "
-      "Writes\n"
-      "model.onnx, model.safetensors, report.json, report.html and resolved.yaml into FOLDER.");
+      "Quantizes a trained CNN (ONNX, TorchScript, .pt2, safetensors or .pth) without data.\n"
+      "Writes model.onnx, model.safetensors, report.json, report.html and resolved.yaml into "
+      "FOLDER.");
   flags.positional("model", 1);
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.setting("target_size", "SIZE", "bits per layer for parameters of 120kB, 0.6MB, or 50%",

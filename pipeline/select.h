@@ -16,8 +16,8 @@ namespace zsq {
 struct SelectOptions {
   // generate.images, model and process
   Recipe recipe = load_recipe("deploy+optimised_leaves");
-  std::filesystem::path model;            // the original; empty: where the first report says
-  std::filesystem::path bank;             // images; empty: made once from the original, and kept
+  std::filesystem::path model;  // the original; empty: where the first report says
+  std::filesystem::path bank;   // images; empty: made once from the original, and kept
   std::int64_t images = 64;
 };
 

@@ -23,7 +23,7 @@ std::string verdict_at(double divergence, std::int64_t classes = 1000) {
 TEST(Verdict, GetsWorseWithTheDivergence) {
   EXPECT_EQ(verdict_on({}, 10), "");
   EXPECT_TRUE(verdict_at(0.01).starts_with("as good as"));
-  EXPECT_TRUE(verdict_at(0.7).starts_with("much worse"));
+  EXPECT_TRUE(verdict_at(0.7).starts_with("worse than"));
   EXPECT_TRUE(verdict_at(5).starts_with("unusable"));
   EXPECT_TRUE(verdict_at(0.7, 10).starts_with("a little worse"));
 }
