@@ -128,7 +128,8 @@ void read_tensors(const TorchArchive& archive, const std::string& folder, const 
   NamedViews views;
   const auto& entries = member(file, "config");
   for (const auto& [name, payload] : entries.items()) {
-    if (!payload.is_object()) fail("its entry '" + folder + config + "' is damaged");
+    if (!payload.is_object())
+      fail("its entry '" + std::string(folder).append(config) + "' is damaged");
     try {
       views.emplace_back(name, stored_view(archive, folder, payload));
     } catch (const Error& error) {

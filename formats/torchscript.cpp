@@ -78,7 +78,9 @@ class Collector {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       if (!items[i]->is(PickleValue::Kind::text)) continue;
       const auto& name = items[i]->text;
-      const auto inner = path.empty() ? name : path + '.' + name;
+      auto inner = path;
+      if (!inner.empty()) inner += '.';
+      inner += name;
       auto made = value(*items[i + 1], inner, depth + 1);
       script_.objects[index].attributes[name] = std::move(made);
     }

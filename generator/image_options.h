@@ -64,23 +64,7 @@ struct ImageOptions {
 };
 
 template <class Visitor, class Options>
-void visit_image_settings(Visitor&& visit, Options& o) {
-  visit(
-      SettingInfo{
-          "generate.images.source",
-          "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
-          "generate: optimised against the network, procedurally generated dead leaves, of "
-          "a generator that is trained for them, or optimised with a generator for each batch "
-          "(genie)"},
-      o.source);
-  visit(SettingInfo{"generate.images.start",
-                    "what optimised images start from: normal noise, or dead leaves, which fewer "
-                    "steps and a smaller rate bring to the network's statistics"},
-        o.start);
-  visit(SettingInfo{"generate.images.batch_size",
-                    "images that are made together, and whose moments are compared", "images", 2,
-                    65536},
-        o.batch_size);
+void visit_image_optimisation_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{"generate.images.steps",
                   "Adam steps per batch of images, or iterations of the one generator", "", 0, 1e6},
@@ -114,6 +98,27 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "batches together",
                     "", 0, 0, "DGH"},
         o.moments_over);
+}
+
+template <class Visitor, class Options>
+void visit_image_settings(Visitor&& visit, Options& o) {
+  visit(
+      SettingInfo{
+          "generate.images.source",
+          "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
+          "generate: optimised against the network, procedurally generated dead leaves, of "
+          "a generator that is trained for them, or optimised with a generator for each batch "
+          "(genie)"},
+      o.source);
+  visit(SettingInfo{"generate.images.start",
+                    "what optimised images start from: normal noise, or dead leaves, which fewer "
+                    "steps and a smaller rate bring to the network's statistics"},
+        o.start);
+  visit(SettingInfo{"generate.images.batch_size",
+                    "images that are made together, and whose moments are compared", "images", 2,
+                    65536},
+        o.batch_size);
+  visit_image_optimisation_settings(visit, o);
   visit(
       SettingInfo{
           "generate.images.focal_gamma",

@@ -83,20 +83,7 @@ void visit_update_settings(Visitor&& visit, Options& o) {
 }
 
 template <class Visitor, class Options>
-void visit_train_settings(Visitor&& visit, Options& o) {
-  visit(
-      SettingInfo{"finetune.iterations",
-                  "iterations of one generator and one student step, warm-up included", "", 0, 1e9},
-      o.iterations);
-  visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
-  visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator is trained",
-                    "", 0, 1},
-        o.warmup);
-  visit(SettingInfo{"finetune.milestones", "shares of the run where the rates drop", "", 0, 1},
-        o.milestones);
-  visit(SettingInfo{"finetune.decay", "factor on learning and crossing rates at a milestone", "", 0,
-                    1},
-        o.decay);
+void visit_loss_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.temperature", "tau of the KL divergence", "", 1e-3, 1e3, "AIT 3"},
         o.temperature);
   visit(
@@ -129,6 +116,24 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                     "weight of images with two labels in pseudo_label_cross_entropy", "", 0, 100,
                     "PLF"},
         o.unreliable_weight);
+}
+
+template <class Visitor, class Options>
+void visit_train_settings(Visitor&& visit, Options& o) {
+  visit(
+      SettingInfo{"finetune.iterations",
+                  "iterations of one generator and one student step, warm-up included", "", 0, 1e9},
+      o.iterations);
+  visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
+  visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator is trained",
+                    "", 0, 1},
+        o.warmup);
+  visit(SettingInfo{"finetune.milestones", "shares of the run where the rates drop", "", 0, 1},
+        o.milestones);
+  visit(SettingInfo{"finetune.decay", "factor on learning and crossing rates at a milestone", "", 0,
+                    1},
+        o.decay);
+  visit_loss_settings(visit, o);
   visit(SettingInfo{"finetune.low_pass_cutoff",
                     "width of the Gaussian low-pass filter on the spectrum of the student's "
                     "images; 0: none",

@@ -10,8 +10,8 @@ std::string scalar(const Operation& op, double value) {
   return op.constant(at::scalar_tensor(value, at::kFloat));
 }
 
-Value unary(const Operation& op, const char* type, Operation::Attributes attributes = {}) {
-  return make_tensor(op.emit(type, {op.tensor("self")}, std::move(attributes)));
+Value unary(const Operation& op, const char* type, const Operation::Attributes& attributes = {}) {
+  return make_tensor(op.emit(type, {op.tensor("self")}, attributes));
 }
 
 Value binary(const Operation& op, const char* type) {

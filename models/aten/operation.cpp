@@ -128,7 +128,7 @@ std::string Operation::operand(const std::string& parameter) const {
   return constant(at::scalar_tensor(number(parameter, 0), at::kFloat));
 }
 
-std::string Operation::constant(at::Tensor value) const {
+std::string Operation::constant(const at::Tensor& value) const {
   auto name = program_.new_name(call_.node);
   const onnx::proto::Attribute attribute{"value", to_array(value.contiguous())};
   program_.importer_.convert({name, "Constant", "", {}, {name}, {attribute}});
@@ -158,7 +158,7 @@ void Operation::warn(const std::string& what) const {
 }
 
 std::vector<std::string> Operation::emit(const std::string& type, std::vector<std::string> inputs,
-                                         Attributes attributes, std::size_t outputs) const {
+                                         const Attributes& attributes, std::size_t outputs) const {
   for (const auto& input : inputs) {
     const auto* found = program_.importer_.find(input);
     if (found && found->constant.defined()) {
@@ -173,7 +173,7 @@ std::vector<std::string> Operation::emit(const std::string& type, std::vector<st
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs; ++i) names.push_back(program_.new_name(call_.node));
   onnx::proto::Node node{call_.node, type, "", std::move(inputs), names, {}};
-  for (auto& [name, value] : attributes) node.attributes.push_back({name, std::move(value)});
+  for (const auto& [name, value] : attributes) node.attributes.push_back({name, value});
   program_.importer_.convert(node);
   return names;
 }

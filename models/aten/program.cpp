@@ -53,7 +53,7 @@ Value Program::add_constant(std::string name, at::Tensor value) {
   return make_tensor(name);
 }
 
-const std::string& Program::read(const Tensor& tensor) {
+const std::string& Program::read(const TensorName& tensor) {
   if (tensor.name == input_name_) settle_input(3);
   if (tensor.seen != *tensor.writes) {
     throw Error(ErrorCode::unsupported_model,
@@ -69,7 +69,7 @@ at::Tensor Program::constant_of(const Value& value) {
   return found ? found->constant : at::Tensor();
 }
 
-Shape Program::shape_of(const Tensor& tensor) {
+Shape Program::shape_of(const TensorName& tensor) {
   const auto* found = importer_.find(read(tensor));
   if (found && found->constant.defined()) return found->constant.sizes().vec();
   if (!found || found->node < 0) {
@@ -95,7 +95,7 @@ std::optional<Value> Program::try_scalars(const Call& call) {
     }
   }
   return run_on_scalars(call.op, arguments,
-                        [this](const Tensor& tensor) { return shape_of(tensor); });
+                        [this](const TensorName& tensor) { return shape_of(tensor); });
 }
 
 Value Program::run_operator(const Call& call) {
@@ -113,7 +113,7 @@ Value Program::run_operator(const Call& call) {
     return call.arguments[0].value;
   }
   if (found->second.is_view && first) {
-    const auto share = [&](Tensor* view) {
+    const auto share = [&](TensorName* view) {
       if (!view || view == first) return;
       view->writes = first->writes;
       view->seen = first->seen;

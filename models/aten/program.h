@@ -33,9 +33,9 @@ class Program {
   Value run_operator(const Call& call);
   // A defined tensor if `value` is a constant.
   at::Tensor constant_of(const Value& value);
-  Shape shape_of(const Tensor& tensor);
+  Shape shape_of(const TensorName& tensor);
   // The tensor's name in the importer, after checking that it is up to date.
-  const std::string& read(const Tensor& tensor);
+  const std::string& read(const TensorName& tensor);
   std::string new_name(const std::string& node);
   void settle_input(std::int64_t channels);
 
@@ -70,7 +70,7 @@ class Operation {
   std::string tensor(const std::string& parameter) const;
   std::string name_of(const Value& tensor) const;
   std::string operand(const std::string& parameter) const;
-  std::string constant(at::Tensor value) const;
+  std::string constant(const at::Tensor& value) const;
   std::string constant(const std::vector<std::int64_t>& values) const;
   bool is_constant(const std::string& parameter) const;
   Shape shape(const std::string& parameter) const;  // of an activation, kBatch comes first
@@ -80,10 +80,10 @@ class Operation {
   // An ONNX node; attributes are numbers, lists of them, or text.
   using Attributes = std::map<std::string, decltype(onnx::proto::Attribute::value)>;
   std::vector<std::string> emit(const std::string& type, std::vector<std::string> inputs,
-                                Attributes attributes, std::size_t outputs) const;
+                                const Attributes& attributes, std::size_t outputs) const;
   std::string emit(const std::string& type, std::vector<std::string> inputs,
-                   Attributes attributes = {}) const {
-    return emit(type, std::move(inputs), std::move(attributes), 1)[0];
+                   const Attributes& attributes = {}) const {
+    return emit(type, std::move(inputs), attributes, 1)[0];
   }
 
  private:
@@ -93,7 +93,7 @@ class Operation {
 };
 
 inline Value make_tensor(std::string name) {
-  return {std::make_shared<Tensor>(Tensor{std::move(name)})};
+  return {std::make_shared<TensorName>(TensorName{std::move(name)})};
 }
 
 struct Rule {
@@ -105,7 +105,7 @@ const std::map<std::string, Rule>& registry();
 
 // What needs no tensor arithmetic: numbers, lists, sizes. No value: this is not such an operator,
 // or one that works on tensors here. A constant tensor of one element comes as its number.
-using ShapeOf = std::function<Shape(const Tensor&)>;
+using ShapeOf = std::function<Shape(const TensorName&)>;
 std::optional<Value> run_on_scalars(const std::string& op, const std::vector<Value>& arguments,
                                     const ShapeOf& shape_of);
 

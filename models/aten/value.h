@@ -9,7 +9,7 @@
 
 namespace zsq::models::aten {
 
-struct Tensor {
+struct TensorName {
   std::string name;  // of its value in the importer
   // Views share memory: `writes` counts how often one of them was changed in place, `seen` how
   // many of these changes `name` includes.
@@ -28,7 +28,7 @@ struct Value {
   // One tensor and one list can be known under several names, as in Python.
   using List = std::shared_ptr<std::vector<Value>>;
 
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::shared_ptr<Tensor>,
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::shared_ptr<TensorName>,
                List, Object, Callee>
       content = {};
 
@@ -37,8 +37,8 @@ struct Value {
     return std::get_if<T>(&content);
   }
   bool is_none() const { return content.index() == 0; }
-  Tensor* tensor() const {
-    const auto* held = as<std::shared_ptr<Tensor>>();
+  TensorName* tensor() const {
+    const auto* held = as<std::shared_ptr<TensorName>>();
     return held ? held->get() : nullptr;
   }
   const std::vector<Value>* list() const {

@@ -65,7 +65,8 @@ class GenieBatch : public ImageVariables {
 
 double genie_rate_factor(std::int64_t step, std::int64_t steps) {
   constexpr std::int64_t kDrops = 40;
-  return std::pow(0.95, static_cast<double>(kDrops * step / steps));
+  const std::int64_t drops = kDrops * step / steps;  // whole ones
+  return std::pow(0.95, static_cast<double>(drops));
 }
 
 ImageReport make_genie_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
