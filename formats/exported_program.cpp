@@ -124,12 +124,12 @@ StridedView stored_view(const TorchArchive& archive, const std::string& folder,
 // <folder>/<config> says what tensor each entry beside it is.
 void read_tensors(const TorchArchive& archive, const std::string& folder, const std::string& config,
                   ExportedProgram& program) {
-  const auto file = parse(archive.read_text(folder + config, kMaxJson), folder + config);
+  const auto entry = folder + config;
+  const auto file = parse(archive.read_text(entry, kMaxJson), entry);
   NamedViews views;
   const auto& entries = member(file, "config");
   for (const auto& [name, payload] : entries.items()) {
-    if (!payload.is_object())
-      fail("its entry '" + std::string(folder).append(config) + "' is damaged");
+    if (!payload.is_object()) fail("its entry '" + entry + "' is damaged");
     try {
       views.emplace_back(name, stored_view(archive, folder, payload));
     } catch (const Error& error) {
@@ -143,9 +143,8 @@ void read_tensors(const TorchArchive& archive, const std::string& folder, const 
 // Before PyTorch 2.8 the tensors were a checkpoint of torch.save inside of the archive.
 void read_checkpoint(const TorchArchive& archive, const std::string& entry,
                      ExportedProgram& program) {
-  constexpr std::uint64_t kMaxPickle = 64 << 20;
   const TorchArchive inner(ZipArchive(archive.read(entry, archive.zip().file_size())));
-  const auto bytes = inner.read("data.pkl", kMaxPickle);
+  const auto bytes = inner.read("data.pkl", kMaxPickleBytes);
   PickleReader reader(bytes);
   const auto* dict = reader.next();
   NamedViews views;

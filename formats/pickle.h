@@ -19,6 +19,7 @@ namespace zsq::formats {
 
 // Far above any checkpoint, far below what would exhaust a machine.
 constexpr std::size_t kMaxPickleValues = 2'000'000;
+constexpr std::uint64_t kMaxPickleBytes = 64 << 20;
 
 struct PickleValue {
   enum class Kind {

@@ -19,8 +19,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr std::uint64_t kMaxPickle = 64 << 20;
-
 void require_little_endian(bool little) {
   if (!little)
     throw Error(ErrorCode::bad_input, "was saved on a big-endian machine; save it on another one");
@@ -43,7 +41,7 @@ NamedArrays read_zip_layout(const std::filesystem::path& path) {
                   "is a zip archive without <name>/data.pkl, so not a checkpoint of torch.save; "
                   "save model.state_dict() with torch.save");
   }
-  const auto bytes = archive.read("data.pkl", kMaxPickle);
+  const auto bytes = archive.read("data.pkl", kMaxPickleBytes);
   PickleReader reader(bytes);
   const PickleValue* object = reader.next();
   return make_dense(find_state_dict(*object), archive.storages("data/"), archive.zip().file_size());
@@ -84,7 +82,7 @@ bool is_magic(const PickleValue& value) {
 
 // Five pickles (magic number, version, machine, object, storage keys), then the storages.
 NamedArrays read_legacy_layout(const InputFile& file) {
-  const auto bytes = file.read(0, std::min(file.size(), kMaxPickle));
+  const auto bytes = file.read(0, std::min(file.size(), kMaxPickleBytes));
   PickleReader reader(bytes);
   const auto not_a_checkpoint = [] {
     return Error(ErrorCode::bad_input,

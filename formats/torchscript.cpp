@@ -12,7 +12,7 @@ namespace {
 
 using Kind = TorchScript::Value::Kind;
 
-constexpr std::uint64_t kMaxPickle = 64 << 20, kMaxCode = 16 << 20;
+constexpr std::uint64_t kMaxCode = 16 << 20;
 
 // Turns the values of a pickle into objects and tensors, each made once however often it is named.
 class Collector {
@@ -98,7 +98,7 @@ void append(NamedArrays& arrays, NamedArrays more) {
 }
 
 void read_objects(const TorchArchive& archive, TorchScript& script) {
-  const auto bytes = archive.read("data.pkl", kMaxPickle);
+  const auto bytes = archive.read("data.pkl", kMaxPickleBytes);
   PickleReader reader(bytes);
   const auto* root = reader.next();
   if (!root->is(PickleValue::Kind::opaque))
@@ -110,7 +110,7 @@ void read_objects(const TorchArchive& archive, TorchScript& script) {
 
 // A tuple of tensors.
 void read_constants(const TorchArchive& archive, TorchScript& script) {
-  const auto bytes = archive.read("constants.pkl", kMaxPickle);
+  const auto bytes = archive.read("constants.pkl", kMaxPickleBytes);
   PickleReader reader(bytes);
   const auto* tuple = reader.next();
   NamedViews views;
@@ -128,7 +128,7 @@ void read_constants(const TorchArchive& archive, TorchScript& script) {
 
 // {"forward": [tensor, ...]}
 void read_traced_shape(const TorchArchive& archive, TorchScript& script) {
-  const auto bytes = archive.read("traced_inputs.pkl", kMaxPickle);
+  const auto bytes = archive.read("traced_inputs.pkl", kMaxPickleBytes);
   PickleReader reader(bytes);
   const auto* inputs = reader.next()->get("forward");
   if (!inputs || inputs->items.size() != 1) return;

@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
@@ -13,14 +12,13 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.h"
 #include "core/seed.h"
 #include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/image_conv.h"
 #include "cuda_kernels/upsampled_conv.h"
-#include "generator/pixels.h"
+#include "generator/layers.h"
 #include "models/classifier.h"
 
 namespace zsq::generator {
@@ -51,8 +49,7 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
     return at::detail::createCPUGenerator(stream_seed(seed, "generator." + name, 0));
   };
   const auto uniform = [&](const std::string& name, at::IntArrayRef shape, std::int64_t fan_in) {
-    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-    add(name, at::empty(shape).uniform_(-bound, bound, stream(name)));
+    add(name, first_weights(shape, fan_in, stream(name)));
   };
   const auto norm = [&](const std::string& name, std::int64_t channels) {
     const auto shape =
@@ -115,10 +112,8 @@ at::Tensor Generator::forward(const LatentBatch& draw, Precision precision) cons
   constexpr double kSlope = 0.2, kNoSlope = 1, kEps = 1e-5;
   const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
-  // Position-major, so that the map is channels_last without a copy.
-  auto x = at::linear(latent(draw).to(work), weight("project.weight"), weight("project.bias"))
-               .view({-1, map_[0], map_[1], kWide})
-               .permute({0, 3, 1, 2});
+  auto x =
+      projected_map(latent(draw).to(work), weight("project.weight"), weight("project.bias"), map_);
   x = normalise(x, "norm0", draw, kEps, kNoSlope);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv1.weight"));
   x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope);

@@ -2,17 +2,13 @@
 #include "generator/genie.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
-
-#include <cmath>
 
 #include "core/seed.h"
 #include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/upsampled_conv.h"
-#include "generator/pixels.h"
+#include "generator/layers.h"
 
 namespace zsq::generator {
 namespace {
@@ -28,9 +24,8 @@ GenieGenerator::GenieGenerator(const std::array<std::int64_t, 3>& image, at::Dev
     store_.set(name, value.to(device).requires_grad_(true));
   };
   const auto uniform = [&](const std::string& name, at::IntArrayRef shape, std::int64_t fan_in) {
-    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
     const auto stream = at::detail::createCPUGenerator(stream_seed(seed, "genie." + name, number));
-    add(name, at::empty(shape).uniform_(-bound, bound, stream));
+    add(name, first_weights(shape, fan_in, stream));
   };
   const auto norm = [&](const std::string& name, std::int64_t channels) {
     add(name + ".gamma", at::ones({channels}));
@@ -54,11 +49,8 @@ at::Tensor GenieGenerator::forward(const at::Tensor& latents, Precision precisio
     return cuda_kernels::bn_leaky_relu(x, store_.at(name + ".gamma"), store_.at(name + ".beta"),
                                        kEps, slope);
   };
-  // Position-major, so that the map is channels_last without a copy.
-  auto x = at::linear(latents.to(work), store_.at("project.weight").to(work),
-                      store_.at("project.bias").to(work))
-               .view({-1, map_[0], map_[1], kWide})
-               .permute({0, 3, 1, 2});
+  auto x = projected_map(latents.to(work), store_.at("project.weight").to(work),
+                         store_.at("project.bias").to(work), map_);
   x = normalised(x, "norm0", kNoSlope);
   x = normalised(cuda_kernels::upsampled_conv(x, store_.at("conv1.weight")), "norm1", kSlope);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight")).to(at::kFloat);

@@ -88,11 +88,10 @@ void visit_image_optimisation_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.images.bns_weight", "weight of the BatchNorm-statistics loss", "", 0,
                     1e6},
         o.bns_weight);
-  visit(SettingInfo{"generate.images.statistics", kStatisticsHelp}, o.statistics.compared);
-  visit(SettingInfo{"generate.images.bns_shallow_weight", kShallowHelp, "", 0, 1e3, "TexQ"},
-        o.statistics.shallow_weight);
-  visit(SettingInfo{"generate.images.bns_deep_weight", kDeepHelp, "", 0, 1e3, "TexQ"},
-        o.statistics.deep_weight);
+  visit_statistics_settings(visit,
+                            {"generate.images.statistics", "generate.images.bns_shallow_weight",
+                             "generate.images.bns_deep_weight"},
+                            o.statistics);
   visit(SettingInfo{"generate.images.moments_over",
                     "the moments in that loss: of the batch, or of the batch and all finished "
                     "batches together",

@@ -86,11 +86,9 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);
   visit(SettingInfo{"generate.bns_weight", "weight of the BatchNorm-statistics loss", "", 0, 1e3},
         o.bns_weight);
-  visit(SettingInfo{"generate.statistics", kStatisticsHelp}, o.statistics.compared);
-  visit(SettingInfo{"generate.bns_shallow_weight", kShallowHelp, "", 0, 1e3, "TexQ"},
-        o.statistics.shallow_weight);
-  visit(SettingInfo{"generate.bns_deep_weight", kDeepHelp, "", 0, 1e3, "TexQ"},
-        o.statistics.deep_weight);
+  visit_statistics_settings(
+      visit, {"generate.statistics", "generate.bns_shallow_weight", "generate.bns_deep_weight"},
+      o.statistics);
   visit(SettingInfo{"generate.bank",
                     "image bank (from `zsq generate --form safetensors`) used in addition to the "
                     "generator"},

@@ -18,11 +18,23 @@ struct StatisticsOptions {
   double shallow_weight = 1, deep_weight = 1;  // of the first and second half of the layers
 };
 
-inline constexpr std::string_view kStatisticsHelp =
-    "the BatchNorm-statistics loss compares means and variances; means and deviations; or both "
-    "divided by each channel's deviation";
-inline constexpr std::string_view kShallowHelp =
-    "factor of the first half of the BatchNorm layers in their loss";
-inline constexpr std::string_view kDeepHelp = "factor of the second half of the BatchNorm layers";
+struct StatisticsKeys {
+  std::string_view compared, shallow_weight, deep_weight;
+};
+
+template <class Visitor, class Options>
+void visit_statistics_settings(Visitor&& visit, const StatisticsKeys& keys, Options& o) {
+  visit(SettingInfo{keys.compared,
+                    "the BatchNorm-statistics loss compares means and variances; means and "
+                    "deviations; or both divided by each channel's deviation"},
+        o.compared);
+  visit(SettingInfo{keys.shallow_weight,
+                    "factor of the first half of the BatchNorm layers in their loss", "", 0, 1e3,
+                    "TexQ"},
+        o.shallow_weight);
+  visit(SettingInfo{keys.deep_weight, "factor of the second half of the BatchNorm layers", "", 0,
+                    1e3, "TexQ"},
+        o.deep_weight);
+}
 
 }  // namespace zsq

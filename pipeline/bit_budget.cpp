@@ -50,7 +50,6 @@ class SizeBudget : public BitBudget {
     require_reachable(*this, "mixed.target_size",
                       cost(student_of_bits(teacher, recipe, mixed.min_bits, 0)), whole);
   }
-  std::int64_t limit() const override { return limit_; }
   std::int64_t cost(const quant::Student& student) const override {
     return exporters::parameter_bytes(teacher_, student).quantized_bytes;
   }
@@ -77,7 +76,6 @@ class SizeBudget : public BitBudget {
   }
 
   const models::Model& teacher_;
-  std::int64_t limit_ = 0;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> code_bytes_;  // by layer and bits
 };
 
@@ -92,7 +90,6 @@ class BitOperationsBudget : public BitBudget {
         cost(student_of_bits(teacher, recipe, recipe.mixed.min_bits, recipe.mixed.min_bits)),
         whole);
   }
-  std::int64_t limit() const override { return limit_; }
   std::int64_t cost(const quant::Student& student) const override {
     std::int64_t sum = 0;
     for (const StudentLayer& layer : student_layers(student))
@@ -122,7 +119,6 @@ class BitOperationsBudget : public BitBudget {
 
   const models::Model& teacher_;
   std::vector<std::int64_t> macs_;  // by node
-  std::int64_t limit_ = 0;
 };
 
 // The bits that a layer's weights may have.
@@ -168,7 +164,6 @@ class CostBudget : public BitBudget {
     for (const auto& layer : costs) least += count(*std::min_element(layer.begin(), layer.end()));
     require_reachable(*this, "mixed.target_cost", least, count(whole));
   }
-  std::int64_t limit() const override { return limit_; }
   std::int64_t cost(const quant::Student& student) const override {
     std::int64_t sum = 0;
     for (const StudentLayer& layer : student_layers(student))
@@ -196,7 +191,6 @@ class CostBudget : public BitBudget {
 
   CostTable table_;
   double units_ = 1;  // in one of the table's
-  std::int64_t limit_ = 0;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ class BitBudget {
  public:
   virtual ~BitBudget() = default;
 
-  virtual std::int64_t limit() const = 0;
+  std::int64_t limit() const { return limit_; }
   // Of all layers.
   virtual std::int64_t cost(const quant::Student& student) const = 0;
   // What of this depends on one layer.
@@ -24,6 +24,9 @@ class BitBudget {
   virtual std::string words(std::int64_t amount) const = 0;
   // What the report says of a choice that costs `used`.
   virtual MixedResult result(std::int64_t used) const = 0;
+
+ protected:
+  std::int64_t limit_ = 0;
 };
 
 // The one that the recipe gives:

@@ -11,6 +11,7 @@
 #include "formats/npy.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "tests/models/arrays.h"
 #include "tests/support/networks.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,12 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::network_path;
-
-at::Tensor array(const formats::NamedArrays& arrays, const std::string& name) {
-  const auto* found = formats::find(arrays, name);
-  if (!found) throw std::runtime_error("no array " + name);
-  return to_tensor(*found);
-}
 
 // A file of build/networks; the answers are those of the network before the first '.', and before
 // the exporter's name.

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "formats/npy.h"
 #include "models/execute.h"
+#include "tests/models/arrays.h"
 #include "tests/models/script.h"
 #include "tests/support/networks.h"
 #include "tests/support/shared.h"
@@ -21,12 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::network_path;
-
-at::Tensor array(const formats::NamedArrays& arrays, const std::string& name) {
-  const auto* found = formats::find(arrays, name);
-  if (!found) throw std::runtime_error("no array " + name);
-  return to_tensor(*found);
-}
 
 // The largest difference from `truth`, as a share of its largest value.
 double error_of(const Model& model, const at::Tensor& input, const at::Tensor& truth) {

@@ -3,15 +3,12 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clamp.h>
-#include <ATen/ops/lerp.h>
 
 #include "core/error.h"
-#include "generator/dead_leaves.h"
 #include "train/parameters.h"
 #include "train/statistics_loss.h"
 
 namespace zsq::train {
-
 namespace {
 
 StatisticsOptions compared_by(const ImageJob& job) {
@@ -85,12 +82,6 @@ void hold_to_range(const ImageJob& job, const at::Tensor& images) {
 at::Tensor held_to_range(const ImageJob& job, const at::Tensor& images) {
   if (!job.lowest.defined()) return images;
   return images.clamp(bound(job.lowest, images), bound(job.highest, images));
-}
-
-at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) {
-  const auto shares =
-      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
-  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
 }
 
 }  // namespace zsq::train

@@ -42,8 +42,5 @@ void hold_to_range(const ImageJob& job, const at::Tensor& images);
 
 // The same of a copy, through which a gradient flows; of a pixel that is clamped it is 0.
 at::Tensor held_to_range(const ImageJob& job, const at::Tensor& images);
-// Dead leaves between job.lowest and job.highest, which have to be given: f32 [n, C, H, W], images
-// first to first + n - 1 of the job's seed.
-at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n);
 
 }  // namespace zsq::train

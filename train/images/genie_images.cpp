@@ -10,7 +10,7 @@
 #include "generator/genie.h"
 #include "train/images/finished_images.h"
 #include "train/images/image_rate.h"
-#include "train/parameters.h"
+#include "train/optimizers.h"
 
 namespace zsq::train {
 namespace {
@@ -70,7 +70,7 @@ double genie_rate_factor(std::int64_t step, std::int64_t steps) {
 }
 
 ImageReport make_genie_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
-  const auto device = running_moments(job.teacher).front().mean.device();
+  const auto device = job.teacher.parameters.device();
   return optimise_images(job, observer, sink, [&](const ImageBatch& batch) {
     return std::make_unique<GenieBatch>(job, device, static_cast<std::uint64_t>(batch.number),
                                         batch.size);

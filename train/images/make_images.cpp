@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -15,6 +16,7 @@
 #include "core/seed.h"
 #include "core/stopwatch.h"
 #include "generator/augment.h"
+#include "generator/dead_leaves.h"
 #include "generator/swing.h"
 #include "train/images/finished_images.h"
 #include "train/images/image_rate.h"
@@ -75,7 +77,7 @@ class Maker {
         finished_(job, sink),
         pass_(job.teacher.graph, job.teacher.parameters),
         running_(running_moments(job.teacher)),
-        device_(running_.front().mean.device()),
+        device_(job.teacher.parameters.device()),
         batches_((job.images + options_.batch_size - 1) / options_.batch_size) {}
 
   ImageReport run() {
@@ -98,10 +100,6 @@ class Maker {
     at::Tensor cross_entropy, statistics;
   };
 
-  at::Generator stream(const char* name, std::int64_t batch, std::int64_t step = 0) const {
-    return image_stream(job_, name, batch, step);
-  }
-
   Seen look(const TeacherPass& pass, const at::Tensor& images, const at::Tensor& labels) const {
     const auto [logits, own] = pass(images, nullptr, options_.precision);
     const bool alone = finished_.moments().empty();
@@ -122,13 +120,14 @@ class Maker {
     const auto made = start_(batch);
     for (std::int64_t step = 0; step < options_.steps; ++step) {
       stop_if_asked(batch.first);
-      const auto crops = generator::draw_crops(batch.size, height, width, options_,
-                                               stream("images.crop", batch.number, step));
+      const auto crops =
+          generator::draw_crops(batch.size, height, width, options_,
+                                image_stream(job_, "images.crop", batch.number, step));
       const auto view =
           generator::augment(made->images(), crops).contiguous(at::MemoryFormat::ChannelsLast);
       const auto show = [&](const TeacherPass& pass) { return look(pass, view, labels); };
       const auto seen = options_.swing_convolution
-                            ? show(swung(stream("images.swing", batch.number, step)))
+                            ? show(swung(image_stream(job_, "images.swing", batch.number, step)))
                             : show(pass_);
       const auto loss = seen.cross_entropy.mul(options_.cross_entropy_weight)
                             .add(seen.statistics, options_.bns_weight);
@@ -187,6 +186,12 @@ class Maker {
 
 }  // namespace
 
+at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) {
+  const auto shares =
+      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
+  return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
+}
+
 at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed) {
   std::vector<at::Tensor> rounds{at::empty({0}, at::kLong)};
   for (std::int64_t round = 0; round * classes < images; ++round) {
@@ -203,7 +208,7 @@ ImageReport optimise_images(const ImageJob& job, Observer& observer, const Image
 }
 
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink) {
-  const auto device = running_moments(job.teacher).front().mean.device();
+  const auto device = job.teacher.parameters.device();
   return optimise_images(job, observer, sink, [&](const ImageBatch& batch) {
     return std::make_unique<Pixels>(job, start_of(job, batch).to(device));
   });

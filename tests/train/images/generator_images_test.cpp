@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "tests/train/images/collect.h"
 #include "tests/train/tiny.h"
 
 namespace zsq::train {
@@ -20,26 +21,9 @@ ImageJob job_of(const models::Model& teacher, std::int64_t steps, std::int64_t i
   return job;
 }
 
-struct Made {
-  ImageReport report;
-  at::Tensor images, labels, second_labels, logits;
-};
-
-Made make(const ImageJob& job) {
-  std::vector<at::Tensor> images, labels, second_labels, logits;
+Collected make(const ImageJob& job) {
   Observer silent;
-  Made made;
-  made.report = make_generator_images(job, silent, [&](const MadeImages& batch) {
-    images.push_back(batch.images);
-    labels.push_back(batch.labels);
-    second_labels.push_back(batch.second_labels);
-    logits.push_back(batch.logits);
-  });
-  made.images = at::cat(images);
-  made.labels = at::cat(labels);
-  made.second_labels = at::cat(second_labels);
-  made.logits = at::cat(logits);
-  return made;
+  return collect(make_generator_images, job, silent);
 }
 
 TEST(GeneratorImages, TheTeacherComesToSeeTheSampledLabels) {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "generator/genie.h"
 #include "models/execute.h"
+#include "tests/train/images/collect.h"
 #include "tests/train/tiny.h"
 #include "train/parameters.h"
 
@@ -25,28 +26,9 @@ ImageJob job_of(const models::Model& teacher, std::int64_t steps, std::int64_t i
   return job;
 }
 
-struct Made {
-  ImageReport report;
-  at::Tensor images, labels, logits;
-};
-
-Made make(const ImageJob& job, Observer& observer) {
-  Made made;
-  std::vector<at::Tensor> images, labels, logits;
-  made.report = make_genie_images(job, observer, [&](const MadeImages& batch) {
-    images.push_back(batch.images);
-    labels.push_back(batch.labels);
-    logits.push_back(batch.logits);
-  });
-  made.images = at::cat(images);
-  made.labels = at::cat(labels);
-  made.logits = at::cat(logits);
-  return made;
-}
-
-Made make(const ImageJob& job) {
+Collected make(const ImageJob& job) {
   Observer silent;
-  return make(job, silent);
+  return collect(make_genie_images, job, silent);
 }
 
 double statistics_of(const models::Model& teacher, const at::Tensor& images) {
@@ -124,7 +106,7 @@ TEST(GenieImages, StopsAndRefuses) {
   const auto teacher = tiny_teacher();
   const auto code_of = [](const ImageJob& job, Observer& observer) {
     try {
-      make(job, observer);
+      collect(make_genie_images, job, observer);
     } catch (const Error& error) {
       return error.code();
     }

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "generator/dead_leaves.h"
 #include "models/execute.h"
+#include "tests/train/images/collect.h"
 #include "tests/train/tiny.h"
 #include "train/images/image_rate.h"
 #include "train/parameters.h"
@@ -19,26 +20,9 @@
 namespace zsq::train {
 namespace {
 
-struct Made {
-  ImageReport report;
-  at::Tensor images, labels, logits;
-  std::vector<std::int64_t> sizes;
-};
-
-Made make(const ImageJob& job) {
-  Made made;
-  std::vector<at::Tensor> images, labels, logits;
-  Observer observer;
-  made.report = make_images(job, observer, [&](const MadeImages& batch) {
-    images.push_back(batch.images);
-    labels.push_back(batch.labels);
-    logits.push_back(batch.logits);
-    made.sizes.push_back(batch.images.size(0));
-  });
-  made.images = at::cat(images);
-  made.labels = at::cat(labels);
-  made.logits = at::cat(logits);
-  return made;
+Collected make(const ImageJob& job) {
+  Observer silent;
+  return collect(make_images, job, silent);
 }
 
 ImageOptions short_options(std::int64_t steps) {
@@ -141,7 +125,7 @@ TEST(MakeImages, StartFromTheDeadLeavesOfTheirNumbers) {
 }
 
 // The moments of all images together, as what the network computes of them says.
-double whole_set(const models::Model& teacher, const Made& made) {
+double whole_set(const models::Model& teacher, const Collected& made) {
   models::Taps taps{models::batch_norm_inputs(teacher.graph), {}};
   models::execute(teacher.graph, teacher.parameters, made.images, &taps);
   return losses::batch_norm_statistics(losses::batch_moments(taps.values), running_moments(teacher))
