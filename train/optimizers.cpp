@@ -80,6 +80,16 @@ NamedTensors Adam::state() const {
   return state;
 }
 
+Tether::Tether(const std::vector<at::Tensor>& tensors) : tensors_(tensors) {
+  for (const auto& tensor : tensors) starts_.push_back(tensor.detach().clone());
+}
+
+void Tether::hold(double reach) const {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    tensors_[i].copy_(starts_[i].add(tensors_[i].sub(starts_[i]).clamp_(-reach, reach)));
+}
+
 Nesterov::Nesterov(const NamedTensors& parameters, double momentum) : momentum_(momentum) {
   for (const auto& [name, tensor] : parameters) {
     names_.push_back(name);

@@ -37,6 +37,16 @@ class Adam {
   double beta1_, beta2_;
 };
 
+// Keeps tensors near what they were when this was made.
+class Tether {
+ public:
+  explicit Tether(const std::vector<at::Tensor>& tensors);
+  void hold(double reach) const;  // each value at most so far from its start
+
+ private:
+  std::vector<at::Tensor> tensors_, starts_;
+};
+
 // SGD with Nesterov momentum: v <- momentum * v + g,  w <- w - lr * (g + momentum * v).
 class Nesterov {
  public:

@@ -18,6 +18,7 @@ struct ReconstructOptions {
   double rounding_lr = 10;
   double scale_lr = 1;
   double bias_lr = 0;
+  double scale_start = 0;
   double regularizer_weight = 0.1;
   double warmup = 0.2;
   double beta_start = 20, beta_end = 2;
@@ -57,12 +58,18 @@ void visit_reconstruct_settings(Visitor&& visit, Options& o) {
                   "", 0, 1e4, "AdaRound"},
       o.rounding_lr);
   visit(SettingInfo{"reconstruct.scale_lr",
-                    "the same for the logarithms of scales below 8 bits, with a cosine schedule",
+                    "the same for the logarithms of scales below 8 bits, with a cosine schedule; "
+                    "none ends further than this from where it began",
                     "", 0, 100, "Genie-M"},
         o.scale_lr);
   visit(SettingInfo{"reconstruct.bias_lr",
                     "the same for BatchNorm beta and biases; 0: they are not trained", "", 0, 100},
         o.bias_lr);
+  visit(SettingInfo{"reconstruct.scale_start",
+                    "share of the steps after which scales and biases begin to learn; until then "
+                    "only rounding does",
+                    "", 0, 0.99},
+        o.scale_start);
   visit(SettingInfo{"reconstruct.regularizer_weight",
                     "weight of the rounding regularizer, relative to the block's initial error", "",
                     0, 1e6, "AdaRound"},

@@ -6,6 +6,8 @@
 #include <ATen/ops/log.h>
 #include <ATen/ops/mul.h>
 
+#include <cmath>
+
 namespace zsq::train {
 namespace {
 
@@ -36,7 +38,7 @@ std::set<std::string> learnable_scales(const quant::Student& student, LearnableS
 }
 
 ScaleSteps::ScaleSteps(const models::ParameterStore& parameters, const std::set<std::string>& names)
-    : logs_(logs_of(parameters, names)), adam_(logs_, kBeta1, kBeta2) {
+    : logs_(logs_of(parameters, names)), adam_(logs_, kBeta1, kBeta2), tether_(tensors_of(logs_)) {
   for (const auto& [name, log] : logs_) scales_.push_back(parameters.at(name).requires_grad_(true));
 }
 
@@ -44,13 +46,14 @@ ScaleSteps::~ScaleSteps() {
   for (const auto& scale : scales_) scale.requires_grad_(false);
 }
 
-void ScaleSteps::step(const std::vector<at::Tensor>& gradients, double lr) {
+void ScaleSteps::step(const std::vector<at::Tensor>& gradients, double lr, double reach) {
   if (scales_.empty()) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> of_logs;
   for (std::size_t i = 0; i < scales_.size(); ++i)
     of_logs.push_back(at::mul(gradients[i], scales_[i]));
   adam_.step(of_logs, lr);
+  if (std::isfinite(reach)) tether_.hold(reach);
   for (std::size_t i = 0; i < scales_.size(); ++i) scales_[i].copy_(at::exp(logs_[i].second));
 }
 

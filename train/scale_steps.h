@@ -3,6 +3,7 @@
 // on log(scale): a step is a relative change, a scale stays positive, and the paper's factor on the
 // gradient, 1 / sqrt(n qmax), cancels. Zero points stay.
 #pragma once
+#include <limits>
 #include <set>
 
 #include "quant/student.h"
@@ -27,13 +28,16 @@ class ScaleSteps {
   ScaleSteps& operator=(const ScaleSteps&) = delete;
 
   const std::vector<at::Tensor>& scales() const { return scales_; }
-  void step(const std::vector<at::Tensor>& gradients, double lr);
+  // No log(scale) ends further than `reach` from where it began.
+  void step(const std::vector<at::Tensor>& gradients, double lr,
+            double reach = std::numeric_limits<double>::infinity());
   NamedTensors state() const;
 
  private:
   std::vector<at::Tensor> scales_;
   NamedTensors logs_;
   Adam adam_;
+  Tether tether_;
 };
 
 }  // namespace zsq::train

@@ -31,6 +31,14 @@ TEST(Adam, FollowsItsFormula) {
   EXPECT_EQ(w[1].item<double>(), -2);
 }
 
+TEST(Tether, HoldsEachValueNearItsStart) {
+  auto w = at::tensor({1.0f, -2.0f, 3.0f}).requires_grad_(true);
+  const Tether tether({w});
+  w.detach().copy_(at::tensor({1.5f, -2.2f, 0.0f}));
+  tether.hold(0.25);
+  EXPECT_TRUE(w.allclose(at::tensor({1.25f, -2.2f, 2.75f})));
+}
+
 TEST(Nesterov, FollowsItsFormula) {
   auto w = at::tensor({1.0f}).requires_grad_(true);
   Nesterov sgd({{"w", w}}, 0.9);

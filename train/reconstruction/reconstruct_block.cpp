@@ -92,6 +92,7 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
   auto scales = learnable_scales(block, LearnableScales::all);
   std::erase_if(scales, [&](const std::string& name) { return settled.contains(name); });
   biases_.emplace(biases, 0.9, 0.999);
+  biases_near_.emplace(biases_->parameters());
   for (const auto& bias : biases_->parameters()) bias.requires_grad_(true);
   scales_.emplace(student.parameters, scales);
 }
@@ -138,12 +139,22 @@ double BlockReconstruction::step(const BlockValues& values, double share, double
   variables.insert(variables.end(), biases.begin(), biases.end());
   const auto gradients = torch::autograd::grad({loss_now}, variables);
   const auto of_scales = gradients.begin() + n, of_biases = of_scales + std::ssize(scales);
-  const double cosine = (1 + std::cos(std::numbers::pi * std::min(1.0, share))) / 2;
   if (n > 0) adam_->step({gradients.begin(), of_scales}, options_.rounding_lr * advance);
-  scales_->step({of_scales, of_biases}, options_.scale_lr * advance * cosine);
-  if (!biases.empty())
-    biases_->step({of_biases, gradients.end()}, options_.bias_lr * advance * cosine);
+  step_scales({of_scales, of_biases}, {of_biases, gradients.end()}, share, advance);
   return value;
+}
+
+// A run that starts them late has fewer steps for them, which are longer.
+void BlockReconstruction::step_scales(const std::vector<at::Tensor>& of_scales,
+                                      const std::vector<at::Tensor>& of_biases, double share,
+                                      double advance) {
+  const double left = 1 - options_.scale_start, begun = (share - options_.scale_start) / left;
+  if (begun < 0) return;
+  const double pace = advance / left * (1 + std::cos(std::numbers::pi * std::min(1.0, begun))) / 2;
+  scales_->step(of_scales, options_.scale_lr * pace, options_.scale_lr);
+  if (of_biases.empty()) return;
+  biases_->step(of_biases, options_.bias_lr * pace);
+  biases_near_->hold(options_.bias_lr);
 }
 
 void BlockReconstruction::decide() {

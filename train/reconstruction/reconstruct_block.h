@@ -24,8 +24,9 @@ struct BlockValues {
 // (quant/rounding/soft_rounding.h),
 //   e + regularizer_weight * u
 // without u during the warm-up; b then falls linearly. Inputs and activations are mixtures of float
-// and quantized values. Rounding, scales and, with bias_lr, BatchNorm beta and biases learn by
-// Adam.
+// and quantized values. Rounding and, from scale_start on, scales and, with bias_lr, BatchNorm beta
+// and biases learn by Adam; log(scale) and biases end at most scale_lr and bias_lr from their
+// start.
 class BlockReconstruction {
  public:
   // `part`: the block cut out of the student's graph. `teacher`: the float weights. `settled`:
@@ -52,6 +53,8 @@ class BlockReconstruction {
 
  private:
   at::Tensor loss(const BlockValues& values, double share, double error_scale);
+  void step_scales(const std::vector<at::Tensor>& of_scales,
+                   const std::vector<at::Tensor>& of_biases, double share, double advance);
 
   quant::Student& student_;
   const ReconstructOptions& options_;
@@ -61,6 +64,7 @@ class BlockReconstruction {
   models::Graph graph_;  // with soft rounding and dropping quantizers
   std::vector<std::pair<std::string, std::shared_ptr<quant::SoftRounding>>> roundings_;
   std::optional<Adam> adam_, biases_;
+  std::optional<Tether> biases_near_;
   std::optional<ScaleSteps> scales_;
   at::Generator draws_;
 };

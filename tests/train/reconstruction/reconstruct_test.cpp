@@ -104,6 +104,26 @@ TEST(Reconstruct, BiasesLearnWhereTheyMay) {
   }
 }
 
+// Four steps begin at shares 0, 1/4, 1/2 and 3/4 of the run.
+TEST(Reconstruct, ScalesAndBiasesBeginLate) {
+  for (const double start : {0.5, 0.9}) {
+    Prepared p(test::residual_network(), bits(2, 4));
+    auto options = short_run();
+    options.iterations = 4;
+    options.bias_lr = 0.2;
+    options.scale_start = start;
+    const auto scales = learnable_scales(p.student, LearnableScales::all);
+    std::vector<at::Tensor> before;
+    for (const auto& name : scales) before.push_back(p.student.parameters.at(name).clone());
+    p.run(options);
+    std::size_t i = 0, moved = 0;
+    for (const auto& name : scales) moved += !p.student.parameters.at(name).equal(before[i++]);
+    for (const auto& [name, bias] : biases_of(p.student.graph, p.student.parameters))
+      moved += !bias.equal(p.teacher.parameters.at(name));
+    EXPECT_EQ(moved > 0, start < 0.75) << moved;
+  }
+}
+
 TEST(Reconstruct, IsDeterministic) {
   Prepared a(test::residual_network(), bits(3, 3)), b(test::residual_network(), bits(3, 3));
   a.run(short_run());
