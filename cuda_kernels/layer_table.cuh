@@ -32,7 +32,7 @@ __device__ Chunk own_chunk(const LayerTable<Layer>& table) {
 // launch(table, layers in it, blocks) as often as it takes; chunks(layer) >= 1.
 template <class Layer, class Chunks, class Launch>
 void for_each_table(const std::vector<Layer>& layers, const Chunks& chunks, const Launch& launch) {
-  LayerTable<Layer> table;
+  LayerTable<Layer> table = {};  // what no layer fills is no stale pointer
   table.first_chunk[0] = 0;
   int count = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/delayed_metrics.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <utility>
 
@@ -16,25 +16,36 @@ constexpr double kLastPart = 0.95;  // share of the run after which losses count
 
 }  // namespace
 
-at::Tensor DelayedMetrics::numbers_of(const Batch& batch, const StudentStep* student) const {
-  std::vector<at::Tensor> numbers{batch.loss, batch.skipped};
-  if (student) numbers.insert(numbers.end(), {student->loss, student->agreement, student->skipped});
+at::Tensor DelayedMetrics::copy_of(std::vector<at::Tensor> numbers) const {
   for (auto& number : numbers) number = number.to(at::kDouble);
-  while (numbers.size() < 5) numbers.push_back(at::zeros_like(numbers[0]));
   const auto all = at::stack(numbers);
   return read_every_ == 1 ? all.to(at::kCPU) : all;
 }
 
-void DelayedMetrics::add(std::string_view phase, const Pace& pace, const at::Tensor& numbers) {
-  unread_.push_back({phase, pace.done(), pace.total(), pace.share(), numbers});
+at::Tensor DelayedMetrics::numbers_of(const Batch& batch) const {
+  return copy_of({batch.loss, batch.skipped});
+}
+
+at::Tensor DelayedMetrics::numbers_of(const StudentStep& student) const {
+  return copy_of({student.loss, student.agreement, student.skipped});
+}
+
+void DelayedMetrics::add(std::string_view phase, const Pace& pace, const at::Tensor& generator,
+                         const at::Tensor& student) {
+  unread_.push_back({phase, pace.done(), pace.total(), pace.share(), generator, student});
   if (std::ssize(unread_) >= read_every_) read();
 }
 
 void DelayedMetrics::read() {
   if (unread_.empty()) return;
+  join_();
   std::vector<at::Tensor> numbers;
-  for (const auto& iteration : unread_) numbers.push_back(iteration.numbers);
-  const auto rows = at::stack(numbers).to(at::kCPU);
+  for (const auto& iteration : unread_) {
+    const auto& generator = iteration.generator;
+    numbers.push_back(generator);
+    numbers.push_back(iteration.student.defined() ? iteration.student : generator.new_zeros({3}));
+  }
+  const auto rows = at::cat(numbers).view({-1, 5}).to(at::kCPU);
   const auto values = rows.accessor<double, 2>();
   const auto iterations = std::exchange(unread_, {});
   for (std::int64_t i = 0; i < std::ssize(iterations); ++i)

@@ -4,12 +4,12 @@
 namespace zsq::train {
 namespace {
 
-// The value, in the memory that a recording reads; the first one stays there.
+// The value, in the memory that a recording reads.
 void put(at::Tensor& place, const at::Tensor& value) {
-  if (!place.defined())
-    place = value;
-  else if (!place.is_same(value))
+  if (place.defined())
     place.copy_(value);
+  else
+    place = value.clone();
 }
 
 }  // namespace
@@ -44,19 +44,36 @@ Batch GraphStep::generator_step(std::uint64_t iteration, double factor) {
   put(draw_.noise, draw.noise);
   put(draw_.targets, draw.targets);
   run(generator_, factor, [this, factor] { made_ = step_.generator_step(draw_, factor); });
+  if (!make_graph_) back_to_one_stream();
   return made_;
 }
 
-StudentStep GraphStep::student_step(const Batch& batch, double factor) {
-  if (!make_graph_) return step_.student_step(batch, factor);
-  if (student_.factor != factor) batch_ = {};  // about to be recorded: this batch's memory will do
+void GraphStep::take(const Batch& batch) {
   put(batch_.images, batch.images);
   put(batch_.logits, batch.logits);
   if (batch.targets.defined()) put(batch_.targets, batch.targets);
   batch_.features.resize(batch.features.size());
   for (std::size_t i = 0; i < batch.features.size(); ++i)
     put(batch_.features[i], batch.features[i]);
-  run(student_, factor, [this, factor] { answered_ = step_.student_step(batch_, factor); });
+}
+
+void GraphStep::on_student_stream(const std::function<void()>& f) const {
+  if (!student_stream_) return f();
+  const auto here = student_stream_->enter();
+  f();
+}
+
+StudentStep GraphStep::student_step(const Batch& batch, double factor) {
+  if (!make_graph_) return step_.student_step(batch, factor);
+  if (!student_stream_ && batch.images.is_cuda()) student_stream_.emplace(batch.images.device());
+  if (student_stream_) student_stream_->wait_for_current();
+  on_student_stream([&] { take(batch); });
+  // Now: the memory of `batch`, which libtorch may hand out again, waits for no more than the copy.
+  join();
+  on_student_stream([&] {
+    run(student_, factor, [this, factor] { answered_ = step_.student_step(batch_, factor); });
+  });
+  if (!make_graph_) back_to_one_stream();
   return answered_;
 }
 

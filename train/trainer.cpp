@@ -63,7 +63,7 @@ class Run {
         steps_(step_, graph_maker(job), observer),
         best_(job.teacher, job.student),
         pace_(job.options, job.time_budget),
-        metrics_(job.options, read_every(job), tally_, observer) {
+        metrics_(job.options, read_every(job), tally_, observer, [this] { steps_.join(); }) {
     choose_convolutions(job, step_, observer);
     if (options_.validation_checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
@@ -78,6 +78,7 @@ class Run {
       if (job_.checkpoint_every > 0 && pace_.done() % job_.checkpoint_every == 0) save_state();
     }
     metrics_.read();
+    steps_.join();
     if (!tally_.calibrated) calibrate();
     if (best_.started() && best_.seen().checked_at != pace_.done()) check();
     // So that a run that is stopped later, while its result is measured, can be resumed too.
@@ -116,7 +117,7 @@ class Run {
     const Stopwatch begin;
     const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()),
                                              rate_factor(options_, pace_.share()));
-    const auto numbers = metrics_.numbers_of(batch, nullptr);
+    const auto numbers = metrics_.numbers_of(batch);
     pace_.warmup_took(begin.seconds());
     metrics_.add(kWarmUp, pace_, numbers);
     tally_.warmup_seconds += begin.seconds();
@@ -135,9 +136,11 @@ class Run {
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
     const auto student = steps_.student_step(batch, factor);
-    const auto numbers = metrics_.numbers_of(batch, &student);
+    at::Tensor of_student;
+    steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
+    const auto of_generator = metrics_.numbers_of(batch);
     pace_.finetune_took(begin.seconds());
-    metrics_.add(kFineTune, pace_, numbers);
+    metrics_.add(kFineTune, pace_, of_generator, of_student);
     if (checks_done() > checks) check();
   }
 
@@ -154,6 +157,7 @@ class Run {
   }
 
   void check() {
+    steps_.join();
     best_.check(pace_.done());
     if (job_.time_budget <= 0) return;
     const auto& seen = best_.seen();
@@ -207,6 +211,7 @@ class Run {
 
   void save_state() {
     metrics_.read();
+    steps_.join();
     tally_.iterations = saved_at_ = pace_.done();
     tally_.share = pace_.share();
     tally_.seconds = elapsed();

@@ -30,8 +30,10 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
   c10::Stream getStream(c10::Device) const override { return stream(current_); }
   c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
-  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(1); }
-  c10::Stream getNewStream(c10::Device, int) const override { return stream(1); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override {
+    return stream(++streams_);
+  }
+  c10::Stream getNewStream(c10::Device, int) const override { return stream(++streams_); }
   c10::Stream exchangeStream(c10::Stream next) const override {
     const auto before = stream(current_);
     current_ = next.id();
@@ -41,26 +43,39 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return reinterpret_cast<void*>(s.id());
   }
   bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override { count_wait("synchronize"); }
-  void synchronizeDevice(c10::DeviceIndex) const override { count_wait("synchronize"); }
-  void synchronizeEvent(void*) const override { count_wait("synchronize"); }
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex,
-              const c10::EventFlag) const override {
-    *event = this_event();
+  void synchronizeStream(const c10::Stream& s) const override {
+    host_waits_for(now_on(s.id()));
+    count_wait("synchronize");
   }
-  void block(void*, const c10::Stream&) const override {}
+  void synchronizeDevice(c10::DeviceIndex) const override {
+    host_waits_for_all();
+    count_wait("synchronize");
+  }
+  void synchronizeEvent(void* event) const override {
+    host_waits_for(*static_cast<Event*>(event));
+    count_wait("synchronize");
+  }
+  void record(void** event, const c10::Stream& s, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    if (!*event) *event = new Event;
+    *static_cast<Event*>(*event) = now_on(s.id());
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<Event*>(event);
+  }
+  void block(void* event, const c10::Stream& s) const override {
+    wait_for(*static_cast<Event*>(event), s.id());
+  }
   bool queryEvent(void*) const override { return true; }
+  static c10::StreamId current() { return current_; }
 
  private:
   static c10::Device device() { return {c10::kCUDA, 0}; }
   static c10::Stream stream(c10::StreamId id) {
     return c10::Stream(c10::Stream::UNSAFE, device(), id);
   }
-  static void* this_event() {
-    static char event;
-    return &event;
-  }
   static thread_local c10::StreamId current_;
+  static inline std::atomic<c10::StreamId> streams_ = 0;  // of the pool, given out so far
 };
 thread_local c10::StreamId Guard::current_ = 0;
 
@@ -70,6 +85,8 @@ const bool registered = [] {
 }();
 
 }  // namespace
+
+c10::StreamId current_stream() { return Guard::current(); }
 
 void count_wait(const std::string& cause) {
   if (forbidden > 0)

@@ -16,9 +16,14 @@ class EmulatedGraph : public DeviceGraph {
  public:
   ~EmulatedGraph() override { forget(); }
 
-  void warm_up(const std::function<void()>& body) override { body(); }
+  void warm_up(const std::function<void()>& body) override {
+    test::host_waits_for_all();
+    body();
+    test::host_waits_for_all();
+  }
 
   void record(const std::function<void()>& body) override {
+    test::host_waits_for_all();
     forget();
     const auto before = test::memory_image();
     const auto done = [&] {
@@ -46,6 +51,7 @@ class EmulatedGraph : public DeviceGraph {
 
  private:
   void forget() {
+    if (!launches_.empty()) test::host_waits_for_all();
     launches_.clear();
     test::free_memory(memory_);
     memory_.clear();

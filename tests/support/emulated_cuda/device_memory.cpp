@@ -23,8 +23,18 @@ std::vector<void*>* keep = nullptr;
 std::int64_t allocations = 0;
 
 void free_block(void* memory) {
+  released(memory);
+  const std::lock_guard lock(access_to_blocks);
   blocks.erase(memory);
   ::operator delete(memory, kAlignment);
+}
+
+auto block_around(const void* memory) {
+  auto block = blocks.upper_bound(const_cast<void*>(memory));
+  if (block == blocks.begin()) return blocks.end();
+  --block;
+  const bool inside = memory < static_cast<const char*>(block->first) + block->second;
+  return inside ? block : blocks.end();
 }
 
 // Whatever it plays, the memory is the host's.
@@ -39,9 +49,16 @@ class HostMemory : public c10::Allocator {
 class Allocator final : public HostMemory {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
+    void* memory = bytes > 0 ? new_block(bytes) : nullptr;
+    if (memory) allocated(memory);
+    return {memory, memory, &release, c10::Device(c10::kCUDA, 0)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+
+ private:
+  static void* new_block(std::size_t bytes) {
     const std::lock_guard lock(access_to_blocks);
     ++allocations;
-    if (bytes == 0) return {nullptr, c10::Device(c10::kCUDA, 0)};
     void* memory = ::operator new(bytes, kAlignment);
     std::memset(memory, 0xFF, bytes);
     blocks[memory] = bytes;
@@ -49,18 +66,16 @@ class Allocator final : public HostMemory {
       keep->push_back(memory);
       kept_blocks[memory] = false;
     }
-    return {memory, memory, &release, c10::Device(c10::kCUDA, 0)};
+    return memory;
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &release; }
-
- private:
   static void release(void* memory) {
+    if (memory && !is_kept(memory)) free_block(memory);
+  }
+  static bool is_kept(void* memory) {
     const std::lock_guard lock(access_to_blocks);
     const auto kept = kept_blocks.find(memory);
-    if (kept == kept_blocks.end())
-      free_block(memory);
-    else
-      kept->second = true;
+    if (kept == kept_blocks.end()) return false;
+    return kept->second = true;
   }
 };
 
@@ -128,11 +143,27 @@ void keep_memory(std::vector<void*>* kept) {
 }
 
 void free_memory(const std::vector<void*>& kept) {
-  const std::lock_guard lock(access_to_blocks);
-  for (void* memory : kept) {
-    if (kept_blocks.at(memory)) free_block(memory);
+  const auto forget = [](void* memory) {
+    const std::lock_guard lock(access_to_blocks);
+    const bool unused = kept_blocks.at(memory);
     kept_blocks.erase(memory);
-  }
+    return unused;
+  };
+  for (void* memory : kept)
+    if (forget(memory)) free_block(memory);
+}
+
+const void* block_begin(const void* memory) {
+  const std::lock_guard lock(access_to_blocks);
+  const auto block = block_around(memory);
+  return block == blocks.end() ? nullptr : block->first;
+}
+std::optional<std::pair<const void*, std::string>> block_of(const void* memory) {
+  const std::lock_guard lock(access_to_blocks);
+  const auto block = block_around(memory);
+  if (block == blocks.end()) return std::nullopt;
+  const auto* begin = static_cast<const char*>(block->first);
+  return std::pair(static_cast<const void*>(begin), std::string(begin, block->second));
 }
 
 }  // namespace zsq::test

@@ -102,10 +102,25 @@ class HostCall {
   std::vector<std::pair<at::Tensor, at::Tensor>> pairs_;
 };
 
+// What the current stream does with the memory of arguments.
+void touch_arguments(const c10::OperatorHandle& op, const torch::jit::Stack& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto* alias = op.schema().arguments()[i].alias_info();
+    map_tensors(arguments[i], [&](const at::Tensor& t) {
+      if (t.defined() && t.has_storage())
+        touched(op.schema().name(), t.storage().data(), alias && alias->isWrite());
+      return t;
+    });
+  }
+}
+
 // The same call again, on the same memory.
 void keep_call(const c10::OperatorHandle& op, const torch::jit::Stack& arguments,
                const std::vector<at::Tensor>& memory) {
   emulated_cuda::recording->push_back([op, arguments, memory] {
+    touch_arguments(op, arguments);
+    for (const at::Tensor& written : memory)
+      if (written.defined()) touched(op.schema().name(), written.storage().data(), true);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     auto stack = arguments;
     op.callBoxed(&stack);
@@ -121,12 +136,16 @@ void keep_call(const c10::OperatorHandle& op, const torch::jit::Stack& arguments
 
 void run_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string& name = op.schema().name();
-  if (kReadBack.contains(name)) count_wait(name.substr(name.find("::") + 2));
+  if (kReadBack.contains(name)) {
+    host_waits_for(now_on(current_stream()));
+    count_wait(name.substr(name.find("::") + 2));
+  }
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   HostCall call;
   torch::jit::Stack arguments;
   for (const auto& value : torch::jit::pop(*stack, op.schema().arguments().size()))
     arguments.push_back(call.to_host(value));
+  touch_arguments(op, arguments);
   auto results = arguments;
   op.callBoxed(&results);
   std::vector<at::Tensor> memory;
@@ -157,15 +176,24 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size,
 }
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
-  if (!self.is_cuda()) count_wait("copy to the CPU");
   const bool queued = non_blocking && is_page_locked(source.storage().data());
-  if (!source.is_cuda() && !queued) count_wait("copy from the CPU");
+  const bool waits = !self.is_cuda() || (!source.is_cuda() && !queued);
+  if (waits) count_wait(self.is_cuda() ? "copy from the CPU" : "copy to the CPU");
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const auto host = [](const at::Tensor& t) { return t.is_cuda() ? host_of(t) : t; };
-  const auto run = [to = host(self), from = host(source)] { to.copy_(from); };
+  const auto run = [to = host(self), from = host(source)] {
+    touched("copy_", from.storage().data(), false);
+    touched("copy_", to.storage().data(), true);
+    to.copy_(from);
+  };
   run();
   if (emulated_cuda::recording) emulated_cuda::recording->push_back(run);
+  if (waits) host_waits_for(now_on(current_stream()));
   return self;
+}
+
+void record_stream(at::Tensor& self, c10::Stream stream) {
+  used_by(self.storage().data(), stream.id());
 }
 
 TORCH_LIBRARY_IMPL(_, CUDA, library) {
@@ -177,6 +205,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("empty_strided", &empty_strided);
   library.impl("resize_", &resize);
   library.impl("copy_", &copy);
+  library.impl("record_stream", &record_stream);
   library.impl("view", &at::native::view);
   library.impl("as_strided", &at::native::as_strided_tensorimpl);
   library.impl("_reshape_alias", &at::native::_reshape_alias);

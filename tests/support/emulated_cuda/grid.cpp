@@ -16,15 +16,13 @@ std::uint64_t order_seed = 1;
 std::uint64_t launches = 0;
 std::vector<std::function<void()>>* recording = nullptr;
 int last_error = 0;
+void (*watch)(const char* op, const Words& words, const std::function<void()>& run) = nullptr;
 
 namespace {
 std::mutex one_at_a_time;
 Block block;
-}  // namespace
 
-void launch(const char* op, Dim3 blocks, unsigned threads, const void* stream,
-            const std::function<void()>& thread) {
-  if (auto* kept = recording) kept->push_back([=] { launch(op, blocks, threads, stream, thread); });
+void run_grid(const char* op, Dim3 blocks, unsigned threads, const std::function<void()>& thread) {
   const std::lock_guard lock(one_at_a_time);
   ++launches;
   self.grid_size = blocks;
@@ -40,6 +38,16 @@ void launch(const char* op, Dim3 blocks, unsigned threads, const void* stream,
                   static_cast<unsigned>(b / blocks.x / blocks.y)};
     block.run(op, threads, thread, random);
   }
+}
+
+}  // namespace
+
+void launch_thread(const char* op, Dim3 blocks, unsigned threads, const Words& words,
+                   const std::function<void()>& thread) {
+  if (auto* kept = recording)
+    kept->push_back([=] { launch_thread(op, blocks, threads, words, thread); });
+  const auto run = [&] { run_grid(op, blocks, threads, thread); };
+  watch ? watch(op, words, run) : run();
 }
 
 void wait_for_block(const char* file, int line) { block.wait_for_block({file, line}); }

@@ -35,11 +35,29 @@ extern std::uint64_t launches;  // so far
 // Where set, every launch is also kept here, to be run again.
 extern std::vector<std::function<void()>>* recording;
 extern int last_error;  // what the next launch reports, for tests of that
+// If set, every launch is run by it; `words` are the parameters, some of them pointers (GCC only).
+using Words = std::vector<const void*>;
+extern void (*watch)(const char* op, const Words& words, const std::function<void()>& run);
 
-// kernel<<<blocks, threads, 0, stream>>>(...): `thread` calls the kernel as one thread. Launches of
-// several host threads wait for each other.
-void launch(const char* op, Dim3 blocks, unsigned threads, const void* stream,
-            const std::function<void()>& thread);
+void launch_thread(const char* op, Dim3 blocks, unsigned threads, const Words& words,
+                   const std::function<void()>& thread);
+
+// kernel<<<blocks, threads, 0, stream>>>(...): `thread`, a closure over the parameters, calls the
+// kernel as one thread. Launches of several host threads wait for each other.
+template <class Thread>
+void launch(const char* op, Dim3 blocks, unsigned threads, const void* /*stream*/,
+            const Thread& thread) {
+  Words words;
+#if defined(__GNUC__) && !defined(__clang__)
+  if (watch) {
+    Thread own = thread;
+    __builtin_clear_padding(&own);  // of old pointers
+    words.resize(sizeof own / sizeof(void*));
+    std::memcpy(words.data(), static_cast<const void*>(&own), words.size() * sizeof(void*));
+  }
+#endif
+  launch_thread(op, blocks, threads, words, thread);
+}
 
 void wait_for_block(const char* file, int line);
 // The value of lane + delta of the warp, the own one where there is none.
