@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
-#include "eval/loader.h"
+#include "eval/device_batches.h"
 
 namespace zsq::eval {
 namespace {
@@ -31,11 +31,12 @@ std::int64_t images_to_use(const ImageSource& source, const DataOptions& options
 }
 
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
-                const ImageSource& source, const DataOptions& options, Observer& observer) {
+                const ImageSource& source, const DataOptions& options, Observer& observer,
+                c10::Device device) {
   const Stopwatch begin;
   const std::int64_t total = images_to_use(source, options);
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
-  Loader loader(source, total, options);
+  DeviceBatches batches(source, total, options, device);
   std::int64_t correct1 = 0, correct5 = 0;
   std::vector<at::Tensor> predictions;
   Result result;
@@ -43,8 +44,10 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     if (observer.stop_requested())
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(result.images) + " of " +
                                           std::to_string(total) + " images of the evaluation");
-    const Batch& batch = loader.next();
-    const at::Tensor logits = logits_of(batch.images).detach().to(at::kCPU, at::kFloat);
+    const Batch& batch = batches.next();
+    const at::Tensor queued = logits_of(batch.images).detach();
+    batches.fetch_ahead();
+    const at::Tensor logits = queued.to(at::kCPU, at::kFloat);
     check_labels(batch.labels, logits.size(1));
     predictions.push_back(logits.argmax(1));
     const auto [values, classes] = logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1);

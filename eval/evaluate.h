@@ -51,7 +51,10 @@ struct Result {
 };
 
 // The next images are loaded while `logits_of` runs, which this thread calls (see eval/loader.h).
+// It gets images on `device` and, so that a GPU is not idle until the next ones lie there, waits
+// for nothing (see eval/device_batches.h).
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
-                const ImageSource& source, const DataOptions& options, Observer& observer);
+                const ImageSource& source, const DataOptions& options, Observer& observer,
+                c10::Device device = at::kCPU);
 
 }  // namespace zsq::eval

@@ -13,10 +13,10 @@
 namespace zsq::eval {
 namespace {
 
-at::Tensor empty_batch(const at::Tensor& one, std::int64_t count) {
+at::Tensor empty_batch(const at::Tensor& one, std::int64_t count, bool page_locked) {
   std::vector<std::int64_t> shape = one.sizes().vec();
   shape[0] = count;
-  return at::empty(shape, one.options());
+  return at::empty(shape, one.options().pinned_memory(page_locked));
 }
 
 // Not copy_(), which for an image would start a team of OpenMP threads per loading thread.
@@ -29,8 +29,12 @@ void put(const at::Tensor& one, const at::Tensor& batch, std::int64_t index) {
 
 }  // namespace
 
-Loader::Loader(const ImageSource& source, std::int64_t images, const DataOptions& options)
-    : source_(source), images_(images), batch_size_(options.eval_batch_size) {
+Loader::Loader(const ImageSource& source, std::int64_t images, const DataOptions& options,
+               bool page_locked)
+    : source_(source),
+      images_(images),
+      batch_size_(options.eval_batch_size),
+      page_locked_(page_locked) {
   const std::int64_t threads =
       options.eval_threads > 0 ? options.eval_threads : at::get_num_threads();
   for (std::int64_t i = 0; i < std::min(threads, images); ++i)
@@ -95,8 +99,8 @@ void Loader::load(Slot& slot, std::int64_t image) {
     const std::lock_guard lock(mutex_);
     if (!slot.batch.images.defined()) {
       const std::int64_t count = std::min(batch_size_, images_ - image / batch_size_ * batch_size_);
-      slot.batch.labels = empty_batch(one.labels, count);
-      slot.batch.images = empty_batch(one.images, count);
+      slot.batch.labels = empty_batch(one.labels, count, false);
+      slot.batch.images = empty_batch(one.images, count, page_locked_);
     }
   }
   put(one.images, slot.batch.images, image % batch_size_);

@@ -22,7 +22,9 @@ class Loader {
  public:
   static constexpr std::int64_t kAhead = 2;
 
-  Loader(const ImageSource& source, std::int64_t images, const DataOptions& options);
+  // page_locked: the memory of batches, so that a GPU can be given them without a wait.
+  Loader(const ImageSource& source, std::int64_t images, const DataOptions& options,
+         bool page_locked = false);
 
   // The next batch, to be used until the call after: its memory is then filled anew. Waits until it
   // is complete. What the source threw on loading it is thrown here,
@@ -44,6 +46,7 @@ class Loader {
 
   const ImageSource& source_;
   const std::int64_t images_, batch_size_;
+  const bool page_locked_;
   std::mutex mutex_;  // of all below
   std::condition_variable_any room_, filled_;
   std::int64_t next_image_ = 0, batches_given_ = 0;

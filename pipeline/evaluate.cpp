@@ -22,9 +22,10 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   const auto source = eval::open_data(data, observer);
   pipeline::require_input_shape(model, source->load(0, 1).images, data.eval_data);
   const auto logits = [&](const at::Tensor& images) {
-    return pipeline::infer(model.graph, model.parameters, images);
+    return pipeline::logits_on_device(model.graph, model.parameters, images);
   };
-  const eval::Result result = eval::evaluate(logits, *source, data, observer);
+  const eval::Result result =
+      eval::evaluate(logits, *source, data, observer, model.parameters.device());
   return {model_path.string(), data.eval_data, data.preset, pipeline::preprocessing_record(data),
           result.images,       result.top1,    result.top5, result.seconds};
 }

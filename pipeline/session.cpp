@@ -69,11 +69,15 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
   return model;
 }
 
+at::Tensor logits_on_device(const models::Graph& graph, const models::ParameterStore& parameters,
+                            const at::Tensor& images) {
+  const c10::NoGradGuard no_grad;
+  return models::execute(graph, parameters, images);
+}
+
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images) {
-  const c10::NoGradGuard no_grad;
-  const at::Device device = parameters.device();
-  return models::execute(graph, parameters, images.to(device)).to(at::kCPU);
+  return logits_on_device(graph, parameters, images.to(parameters.device())).to(at::kCPU);
 }
 
 void require_input_shape(const models::Model& model, const at::Tensor& input,

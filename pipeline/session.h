@@ -28,7 +28,12 @@ models::Model load_float(const std::filesystem::path& path, const ModelSettings&
 models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
                        Device device);
 
-// Logits of images, which are taken from and brought back to the CPU. No gradients.
+// Logits of images, both on the device of the parameters, which the host does not wait for. No
+// gradients.
+at::Tensor logits_on_device(const models::Graph& graph, const models::ParameterStore& parameters,
+                            const at::Tensor& images);
+
+// The same from and to the CPU.
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images);
 

@@ -10,8 +10,10 @@ namespace {
 eval::Result measure(const EvaluateStage& stage, const models::Graph& graph,
                      const models::ParameterStore& parameters, const DataOptions& data,
                      Observer& observer) {
-  return eval::evaluate([&](const at::Tensor& images) { return infer(graph, parameters, images); },
-                        *stage.images, data, observer);
+  const auto logits = [&](const at::Tensor& images) {
+    return logits_on_device(graph, parameters, images);
+  };
+  return eval::evaluate(logits, *stage.images, data, observer, parameters.device());
 }
 
 }  // namespace
