@@ -80,10 +80,11 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 
 namespace {
 
-// SHA-256.
 class Digest {
  public:
-  Digest() { require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1); }
+  explicit Digest(const EVP_MD* algorithm) {
+    require(context_ && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1);
+  }
 
   void update(std::span<const std::byte> bytes) {
     require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
@@ -101,30 +102,39 @@ class Digest {
 
  private:
   static void require(bool good) {
-    if (!good) throw Error(ErrorCode::internal, "SHA-256 is not available in this OpenSSL");
+    if (!good)
+      throw Error(ErrorCode::internal, "SHA-256 or SHA-1 is not available in this OpenSSL");
   }
 
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(),
                                                                    &EVP_MD_CTX_free};
 };
 
+std::string digest_of_file(const std::filesystem::path& path, const EVP_MD* algorithm) {
+  return in_file(path, [&] {
+    constexpr std::uint64_t kBlock = 1 << 20;
+    const InputFile file(path);
+    Digest digest(algorithm);
+    for (std::uint64_t at = 0; at < file.size(); at += kBlock)
+      digest.update(file.read(at, std::min(kBlock, file.size() - at)));
+    return digest.text();
+  });
+}
+
 }  // namespace
 
 std::string sha256(std::span<const std::byte> bytes) {
-  Digest digest;
+  Digest digest(EVP_sha256());
   digest.update(bytes);
   return digest.text();
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-  return in_file(path, [&] {
-    constexpr std::uint64_t kBlock = 1 << 20;
-    const InputFile file(path);
-    Digest digest;
-    for (std::uint64_t at = 0; at < file.size(); at += kBlock)
-      digest.update(file.read(at, std::min(kBlock, file.size() - at)));
-    return digest.text();
-  });
+  return digest_of_file(path, EVP_sha256());
+}
+
+std::string sha1_of_file(const std::filesystem::path& path) {
+  return digest_of_file(path, EVP_sha1());
 }
 
 }  // namespace zsq::formats

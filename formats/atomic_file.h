@@ -40,5 +40,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path);
 // Lower-case hexadecimal SHA-256: where something comes from, and whether it is still the same.
 std::string sha256(std::span<const std::byte> bytes);
 std::string sha256_of_file(const std::filesystem::path& path);
+// SHA-1, where that is what a publisher gives.
+std::string sha1_of_file(const std::filesystem::path& path);
 
 }  // namespace zsq::formats

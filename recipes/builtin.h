@@ -7,6 +7,10 @@
 
 namespace zsq::recipes {
 
-const std::vector<std::pair<std::string_view, std::string_view>>& builtin_recipes();  // name, text
+using NamedTexts = std::vector<std::pair<std::string_view, std::string_view>>;  // name, text
+
+const NamedTexts& builtin_recipes();
+const NamedTexts& builtin_tables();  // tables/*.yaml
+std::string_view builtin_inputs();   // inputs.yaml: networks and data sets that tables name
 
 }  // namespace zsq::recipes

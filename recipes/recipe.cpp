@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that sees yaml-cpp: YAML text, `extends:` chains and overrides -> Recipe.
+// YAML text, `extends:` chains and overrides -> Recipe.
 #include "recipes/recipe.h"
 
 #include <yaml-cpp/yaml.h>

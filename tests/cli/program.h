@@ -39,11 +39,11 @@ class Cli : public ::testing::Test {
 
   // Runs, expects the exit code and that the message on stderr holds every part.
   void expect_error(int code, const std::string& arguments,
-                    std::initializer_list<const char*> parts) {
+                    std::initializer_list<std::string> parts) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
     EXPECT_EQ(outcome.out, "") << arguments;
-    for (const char* part : parts)
+    for (const std::string& part : parts)
       EXPECT_NE(outcome.err.find(part), std::string::npos) << arguments << "\n" << outcome.err;
   }
 

@@ -68,7 +68,7 @@ TEST(AtomicFile, ErrorsNameThePath) {
 }
 
 // The test vectors of FIPS 180-2.
-TEST(AtomicFile, Sha256) {
+TEST(AtomicFile, Sha256AndSha1) {
   const TempFolder folder;
   EXPECT_EQ(sha256_of_file(folder.file("abc", "abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -77,6 +77,7 @@ TEST(AtomicFile, Sha256) {
   const std::string two_blocks = std::string(1 << 20, 'a') + "b";
   EXPECT_NE(sha256_of_file(folder.file("b", two_blocks)),
             sha256_of_file(folder.file("c", two_blocks.substr(1) + "c")));
+  EXPECT_EQ(sha1_of_file(folder / "abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 
 }  // namespace
