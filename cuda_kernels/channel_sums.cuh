@@ -12,7 +12,8 @@ namespace zsq::cuda_kernels {
 
 static_assert(kSumThreads == kThreads);
 
-template <int kLength, int kSums, int kChannels, class T, int kIn, int kOut, class Channel, class F>
+template <bool kAtOnce, int kLength, int kSums, int kChannels, class T, int kIn, int kOut,
+          class Channel, class F>
 __device__ __forceinline__ void sum_at(const Streams<T, kIn, kOut>& streams, std::int64_t i,
                                        const Channel (&numbers)[kChannels], const F& f,
                                        float (&sums)[kLength][kSums]) {
@@ -20,7 +21,7 @@ __device__ __forceinline__ void sum_at(const Streams<T, kIn, kOut>& streams, std
   streams.read(i, in);
 #pragma unroll
   for (int j = 0; j < kLength; ++j) f(numbers[j % kChannels], in[j], out[j], sums[j]);
-  streams.write(i, out);
+  streams.template write<kAtOnce>(i, out);
 }
 
 // Each values[k] is rows x lanes numbers; its row 0 becomes the sum of the rows, as a fixed tree.
@@ -57,12 +58,12 @@ __global__ void row_sums_kernel(Streams<T, kIn, kOut> streams, ChannelLayout lay
               ? static_cast<std::uint32_t>(v) / static_cast<std::uint32_t>(per_row)
               : v / per_row;
     const std::int64_t i = (o * layout.channels + c) * layout.inner + (v - o * per_row) * kLength;
-    sum_at(streams, i, numbers, f, sums);
+    sum_at<(kOut > 1)>(streams, i, numbers, f, sums);
   }
   // Vectors leave a rest only if there is one channel, in one row.
   float rest[1][kSums] = {};
   if (part == 0 && threadIdx.x < layout.inner % kLength)
-    sum_at(streams, layout.inner - 1 - threadIdx.x, numbers, f, rest);
+    sum_at<false>(streams, layout.inner - 1 - threadIdx.x, numbers, f, rest);
   for (int k = 0; k < kSums; ++k) {
     double own = rest[0][k];
     for (int j = 0; j < kLength; ++j) own += sums[j][k];
@@ -91,7 +92,7 @@ __global__ void pixel_sums_kernel(Streams<T, kIn, kOut> streams, ChannelLayout l
     const std::int64_t end =
         begin + cut.per_part < layout.outer ? begin + cut.per_part : layout.outer;
     for (std::int64_t pixel = begin + row; pixel < end; pixel += rows)
-      sum_at(streams, pixel * layout.channels + c, numbers, f, sums);
+      sum_at<false>(streams, pixel * layout.channels + c, numbers, f, sums);
   }
 #pragma unroll
   for (int j = 0; j < kLength; ++j)

@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "core/error.h"
 #include "cuda_kernels/element.h"
@@ -97,6 +99,18 @@ struct alignas(kLength * sizeof(T)) Vector {
 template <class T>
 constexpr int kVectorLength = 16 / sizeof(T);
 
+// All of the vector by one instruction, which the compiler moves nothing across.
+template <class T, int kLength>
+__device__ __forceinline__ void store_vector(T* at, const Vector<T, kLength>& v) {
+  if constexpr (sizeof v >= 8) {
+    std::conditional_t<sizeof v == 16, uint4, uint2> word;
+    std::memcpy(&word, &v, sizeof v);
+    __stwb(reinterpret_cast<decltype(word)*>(at), word);
+  } else {
+    *reinterpret_cast<Vector<T, kLength>*>(at) = v;
+  }
+}
+
 // Tensors of one memory order that a kernel reads and writes at the same places. Null where there
 // is none: zeros are read, nothing is written.
 template <class T, int kIn, int kOut>
@@ -122,7 +136,10 @@ struct Streams {
       for (int j = 0; j < kLength; ++j) values[j][k] = load(v.at[j]);
     }
   }
-  template <int kLength>
+  // The compiler writes most vectors at once; where it would write each element by itself, which
+  // touches as many sectors of memory as the whole vector, kAtOnce does not let it
+  // (scripts/count_instructions.py shows which).
+  template <bool kAtOnce = false, int kLength>
   __device__ __forceinline__ void write(std::int64_t i,
                                         const float (&values)[kLength][kOut]) const {
 #pragma unroll
@@ -131,7 +148,10 @@ struct Streams {
       Vector<T, kLength> v;
 #pragma unroll
       for (int j = 0; j < kLength; ++j) store(v.at[j], values[j][k]);
-      *reinterpret_cast<Vector<T, kLength>*>(out[k] + i) = v;
+      if constexpr (kAtOnce)
+        store_vector(out[k] + i, v);
+      else
+        *reinterpret_cast<Vector<T, kLength>*>(out[k] + i) = v;
     }
   }
 };

@@ -53,7 +53,7 @@ __global__ void layers_kernel(const __grid_constant__ LayerTable<LayerMap> table
   const ValueOrGradient f{layer.dy != nullptr};
   for_own_pieces(chunk.index, layer.n, streams, grid, [&](std::int64_t i, auto length) {
     const UniformGrid own[1] = {grid.at(channel(i))};
-    map_at<decltype(length)::value>(streams, i, own, f);
+    map_at<decltype(length)::value, true>(streams, i, own, f);
   });
 }
 

@@ -73,7 +73,7 @@ __global__ void plan_kernel(const __grid_constant__ Table table, InundationStep 
       ratio[j][0] = crossing_ratio(in[j][kWeight], step, own, kPastThreshold);
       atomicAdd(&histogram[__float_as_uint(ratio[j][0]) >> kFirst.shift], 1u);
     }
-    streams.write(i, ratio);
+    streams.write<true>(i, ratio);
   });
   add_to(layer.state->histogram[kFirst.index], histogram);
 }
@@ -146,7 +146,7 @@ __global__ void update_kernel(const __grid_constant__ Table table, InundationSte
       out[j][kVelocity] = v;
       crossings += grid.encode(in[j][kWeight]) != grid.encode(out[j][kWeight]);
     }
-    streams.write(i, out);
+    streams.write<true>(i, out);
   });
   atomicAdd(&block_crossings, crossings);
   __syncthreads();

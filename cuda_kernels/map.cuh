@@ -41,14 +41,15 @@ class ChannelWalk {
   std::int64_t stride_, i_, channel_, advance_;
 };
 
-template <int kLength, int kChannels, class T, int kIn, int kOut, class Channel, class F>
+template <int kLength, bool kAtOnce = false, int kChannels, class T, int kIn, int kOut,
+          class Channel, class F>
 __device__ __forceinline__ void map_at(const Streams<T, kIn, kOut>& streams, std::int64_t i,
                                        const Channel (&numbers)[kChannels], const F& f) {
   float in[kLength][kIn], out[kLength][kOut];
   streams.read(i, in);
 #pragma unroll
   for (int j = 0; j < kLength; ++j) f(numbers[j % kChannels], in[j], out[j]);
-  streams.write(i, out);
+  streams.template write<kAtOnce>(i, out);
 }
 
 template <Walk kWalk, class T, int kIn, int kOut, class F>

@@ -18,13 +18,20 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 THREADS, REGISTERS, REGISTER_UNIT = 256, 65536, 8
+FLAGS = ["-O3", "--fmad=false", "-std=c++17", f"-I{ROOT}"]
+FILES = sorted((ROOT / "cuda_kernels").glob("*.cu"))
+
+
+def named(file, mangled):
+    """(operator, kernel) of a mangled name in a file."""
+    return file.name.removesuffix("_cuda.cu"), re.search(r"\d+([a-z_]+_kernel)(?!s)", mangled)[1]
 
 
 def report(file, architectures):
     """What ptxas says of every kernel in a file: (mangled name, architecture, spilled bytes, registers, shared)."""
     targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
-    said = subprocess.run(["nvcc", "-O3", "--fmad=false", "-std=c++17", f"-I{ROOT}", *targets, "-Xptxas=-v", "-c", file,
-                           "-o", "/dev/null"], check=True, capture_output=True, text=True).stderr
+    said = subprocess.run(["nvcc", *FLAGS, *targets, "-Xptxas=-v", "-c", file, "-o", "/dev/null"], check=True,
+                          capture_output=True, text=True).stderr
     kernel = spilled = None
     for line in said.splitlines():
         if match := ENTRY.search(line):
@@ -45,7 +52,7 @@ def threads_of(registers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arch", default="80,90")
-    parser.add_argument("files", nargs="*", type=pathlib.Path, default=sorted((ROOT / "cuda_kernels").glob("*.cu")))
+    parser.add_argument("files", nargs="*", type=pathlib.Path, default=FILES)
     args = parser.parse_args()
     if not shutil.which("nvcc"):
         print("no nvcc: nothing is checked")
@@ -54,8 +61,7 @@ def main():
     most = collections.defaultdict(lambda: [0, 0, 0, 0])  # instances, spilled, registers, shared
     for file in args.files:
         for name, architecture, *use in report(file, architectures):
-            short = re.search(r"\d+([a-z_]+_kernel)(?!s)", name)[1]
-            entry = most[file.name.removesuffix("_cuda.cu"), short, architecture]
+            entry = most[*named(file, name), architecture]
             entry[0] += 1
             entry[1:] = map(max, entry[1:], use)
     print("| operator | kernel | sm | instances | registers | shared bytes | threads of 2,048 | spilled |")

@@ -39,6 +39,17 @@ inline cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+template <class Word>
+void __stwb(Word* at, Word word) {
+  *at = word;
+}
+
 inline std::uint32_t __float_as_uint(float v) {
   std::uint32_t bits;
   std::memcpy(&bits, &v, sizeof bits);
