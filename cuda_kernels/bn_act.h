@@ -21,19 +21,28 @@ void check_batch_norm(const char* op, const at::Tensor& x,
                       double eps, float lo, float hi);
 
 // What one pass reads and writes. Tensors are like x in order and type, channels [C] f32; those
-// that the pass does not need stay undefined.
+// that the pass does not need stay undefined. With per_image, gain and offset are [N, C], and each
+// image has sums of its own.
 struct BnActPass {
   const char* op;
   at::Tensor x, residual{}, dy{}, y{}, dx{}, dresidual{};
   at::Tensor gain{}, offset{}, mean{}, a{}, b{};
+  bool per_image = false;
 
+  std::int64_t images() const { return per_image ? x.size(0) : 1; }
+  // Of one of the images.
+  ChannelLayout layout() const {
+    ChannelLayout layout = activation_layout(x);
+    layout.outer /= images();
+    return layout;
+  }
   template <class T>
   BnActTensors<T> tensors() const {
     const auto in = [](const at::Tensor& t) { return t.defined() ? elements<T>(t) : nullptr; };
     const auto out = [](const at::Tensor& t) {
       return t.defined() ? mutable_elements<T>(t) : nullptr;
     };
-    return {activation_layout(x), in(x), in(residual), in(dy), out(y), out(dx), out(dresidual)};
+    return {layout(), in(x), in(residual), in(dy), out(y), out(dx), out(dresidual), images()};
   }
   BnActChannels channels() const {
     const auto in = [](const at::Tensor& t) { return t.defined() ? elements<float>(t) : nullptr; };
@@ -50,7 +59,7 @@ struct BnActPass {
       if (!x.is_cuda()) return cpu(tensors<T>(), channels());
       const CudaScope scope(op, x.device());
       const at::Tensor partial =
-          at::empty({channel_sums_scratch(activation_layout(x))}, x.options().dtype(at::kDouble));
+          at::empty({images() * channel_sums_scratch(layout())}, x.options().dtype(at::kDouble));
       if constexpr (kHasCuda)
         cuda(tensors<T>(), channels(),
              BnActScratch{partial.mutable_data_ptr<double>(), scope.stream()});

@@ -66,46 +66,60 @@ ZSQ_VECTORIZED void through_moments_rows(const T* x, const T* residual, const T*
   });
 }
 
+// for_each_lane<kSums>() over each image; f(tensors of the image, rows).
+template <int kSums, class T, class F>
+void for_each_image_lane(const BnActTensors<T>& all, const BnActChannels& c, double* sums,
+                         const F& f) {
+  const std::int64_t channels = all.layout.channels;
+  for (std::int64_t i = 0; i < all.images; ++i) {
+    const BnActTensors<T> t = all.image(i);
+    for_each_lane<kSums>(t.layout, numbers(c.image(i, channels)), sums + i * kSums * channels,
+                         [&](const Rows& rows) { f(t, rows); });
+  }
+}
+
 }  // namespace
 
 template <class T, class Act>
-void bn_act_cpu(const BnActTensors<T>& t, const BnActChannels& c, Act act) {
+void bn_act_cpu(const BnActTensors<T>& all, const BnActChannels& c, Act act) {
   const auto loaded = act.loaded();
-  for_each_lane<0>(t.layout, numbers(c), nullptr, [&](const Rows& rows) {
+  for_each_image_lane<0>(all, c, nullptr, [&](const BnActTensors<T>& t, const Rows& rows) {
     t.residual ? forward_rows<true, false>(t.x, t.residual, t.y, rows, loaded)
                : forward_rows<false, false>(t.x, t.residual, t.y, rows, loaded);
   });
 }
 
 template <class T>
-void bn_act_moments_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipAct act,
+void bn_act_moments_cpu(const BnActTensors<T>& all, const BnActChannels& c, ClipAct act,
                         double* sums) {
   const auto loaded = act.loaded();
-  for_each_lane<2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
+  for_each_image_lane<2>(all, c, sums, [&](const BnActTensors<T>& t, const Rows& rows) {
     t.residual ? forward_rows<true, true>(t.x, t.residual, t.y, rows, loaded)
                : forward_rows<false, true>(t.x, t.residual, t.y, rows, loaded);
   });
 }
 
 template <class T>
-void bn_act_backward_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipQuant act,
+void bn_act_backward_cpu(const BnActTensors<T>& all, const BnActChannels& c, ClipQuant act,
                          bool slopes, double* sums) {
   const auto loaded = act.loaded();
   const auto run = [&]<bool kSlopes>(std::bool_constant<kSlopes>) {
-    for_each_lane<kSlopes ? 3 : 2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
-      t.residual ? backward_rows<true, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
-                                                      rows, loaded)
-                 : backward_rows<false, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
-                                                       rows, loaded);
-    });
+    for_each_image_lane<kSlopes ? 3 : 2>(
+        all, c, sums, [&](const BnActTensors<T>& t, const Rows& rows) {
+          t.residual ? backward_rows<true, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
+                                                          rows, loaded)
+                     : backward_rows<false, true, kSlopes>(t.x, t.residual, t.dy, t.dx, t.dresidual,
+                                                           rows, loaded);
+        });
   };
   slopes ? run(std::true_type()) : run(std::false_type());
 }
 
 template <class T>
-void bn_act_sums_cpu(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct act, double* sums) {
+void bn_act_sums_cpu(const BnActTensors<T>& all, const BnActChannels& c, LeakyAct act,
+                     double* sums) {
   const auto loaded = act.loaded();
-  for_each_lane<2>(t.layout, numbers(c), sums, [&](const Rows& rows) {
+  for_each_image_lane<2>(all, c, sums, [&](const BnActTensors<T>& t, const Rows& rows) {
     t.residual
         ? backward_rows<true, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded)
         : backward_rows<false, false, false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows,
@@ -114,9 +128,9 @@ void bn_act_sums_cpu(const BnActTensors<T>& t, const BnActChannels& c, LeakyAct 
 }
 
 template <class T, class Act>
-void bn_act_through_moments_cpu(const BnActTensors<T>& t, const BnActChannels& c, Act act) {
+void bn_act_through_moments_cpu(const BnActTensors<T>& all, const BnActChannels& c, Act act) {
   const auto loaded = act.loaded();
-  for_each_lane<0>(t.layout, numbers(c), nullptr, [&](const Rows& rows) {
+  for_each_image_lane<0>(all, c, nullptr, [&](const BnActTensors<T>& t, const Rows& rows) {
     t.residual
         ? through_moments_rows<true>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded)
         : through_moments_rows<false>(t.x, t.residual, t.dy, t.dx, t.dresidual, rows, loaded);

@@ -17,6 +17,7 @@ struct Pass {
   BnActChannels c;
   Act act;
   bool residual;
+  std::int64_t per_image;  // gains and offsets of an image; 0 if all have the same
 
   struct Channel {
     float at[kNumbers];
@@ -25,7 +26,8 @@ struct Pass {
     const float* all[] = {c.gain, c.offset, c.mean, c.a, c.b};
     Channel numbers;
 #pragma unroll
-    for (int k = 0; k < kNumbers; ++k) numbers.at[k] = all[k][i];
+    for (int k = 0; k < kNumbers; ++k)
+      numbers.at[k] = all[k][k <= kOffset ? blockIdx.y * per_image + i : i];
     return numbers;
   }
   __device__ float input(const Channel& n, const float* in) const {
@@ -84,27 +86,34 @@ Streams<T, 3, 2> backward_streams(const BnActTensors<T>& t) {
   return {{t.x, t.residual, t.dy}, {t.dx, t.dresidual}};
 }
 
+template <class T>
+std::int64_t per_image(const BnActTensors<T>& t) {
+  return t.images > 1 ? t.layout.channels : 0;
+}
+
 template <int kSums, class T, class Act>
 void backward_sums(const char* op, const BnActTensors<T>& t, const BnActChannels& c, Act act,
                    double* sums, BnActScratch scratch) {
-  launch_channel_sums<kSums>(op, backward_streams(t), t.layout, sums, scratch.partial,
-                             Backward<(kSums > 2), Act>{{c, act, t.residual != nullptr}},
-                             scratch.stream);
+  launch_channel_sums<kSums>(
+      op, backward_streams(t), t.layout, sums, scratch.partial,
+      Backward<(kSums > 2), Act>{{c, act, t.residual != nullptr, per_image(t)}}, scratch.stream,
+      t.images);
 }
 
 }  // namespace
 
 template <class T, class Act>
 void bn_act_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act, BnActScratch scratch) {
-  launch_map("bn_act", forward_streams(t), t.layout, Forward<Act>{{c, act, t.residual != nullptr}},
-             scratch.stream);
+  launch_map("bn_act", forward_streams(t), t.layout,
+             Forward<Act>{{c, act, t.residual != nullptr, per_image(t)}}, scratch.stream, t.images);
 }
 
 template <class T>
 void bn_act_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, ClipAct act,
                          double* sums, BnActScratch scratch) {
   launch_channel_sums<2>("bn_act moments", forward_streams(t), t.layout, sums, scratch.partial,
-                         ForwardMoments{{c, act, t.residual != nullptr}}, scratch.stream);
+                         ForwardMoments{{c, act, t.residual != nullptr, per_image(t)}},
+                         scratch.stream, t.images);
 }
 
 template <class T>
@@ -125,7 +134,8 @@ template <class T, class Act>
 void bn_act_through_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act,
                                  BnActScratch scratch) {
   launch_map("bn_act through moments", backward_streams(t), t.layout,
-             ThroughMoments<Act>{{c, act, t.residual != nullptr}}, scratch.stream);
+             ThroughMoments<Act>{{c, act, t.residual != nullptr, per_image(t)}}, scratch.stream,
+             t.images);
 }
 
 #define ZSQ_INSTANTIATE(T)                                                                         \

@@ -56,23 +56,37 @@ struct LeakyAct {
 };
 
 // Tensors in one memory order, null if a pass does not use them. The residual may be null; where
-// it is not, a pass that writes dx writes dresidual too.
+// it is not, a pass that writes dx writes dresidual too. They are `images` of `layout` (65,535 at
+// most), one after the other: one if gain and offset are those of all, else each has its own, and
+// its sums.
 template <class T>
 struct BnActTensors {
   ChannelLayout layout;
   const T *x, *residual, *dy;
   T *y, *dx, *dresidual;
+  std::int64_t images = 1;
+
+  // One of them.
+  BnActTensors image(std::int64_t i) const {
+    const std::int64_t begin = i * layout.outer * layout.channels * layout.inner;
+    const auto from = [begin](auto* t) { return t ? t + begin : t; };
+    return {layout, from(x), from(residual), from(dy), from(y), from(dx), from(dresidual)};
+  }
 };
 
-// [C] each; null if a pass does not read it.
+// [C] each, gain and offset [images, C]; null if a pass does not read it.
 struct BnActChannels {
   const float *gain, *offset;
   const float* mean;  // what sums and b are taken about
   const float *a, *b;
+
+  BnActChannels image(std::int64_t i, std::int64_t channels) const {
+    return {gain + i * channels, offset + i * channels, mean, a, b};
+  }
 };
 
-// What an implementation needs besides: `partial` is scratch for channel_sums_scratch(layout)
-// doubles.
+// What an implementation needs besides: `partial` is scratch for images *
+// channel_sums_scratch(layout) doubles.
 struct BnActScratch {
   double* partial;
   cudaStream_t stream;
@@ -84,7 +98,7 @@ void bn_act_cpu(const BnActTensors<T>& t, const BnActChannels& c, Act act);
 template <class T, class Act>
 void bn_act_cuda(const BnActTensors<T>& t, const BnActChannels& c, Act act, BnActScratch scratch);
 
-// y, and per channel the sums over (x - mean) and (x - mean)^2: sums [2, C].
+// y, and per channel the sums over (x - mean) and (x - mean)^2: sums [images, 2, C].
 template <class T>
 void bn_act_moments_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipAct act,
                         double* sums);
@@ -93,7 +107,7 @@ void bn_act_moments_cuda(const BnActTensors<T>& t, const BnActChannels& c, ClipA
                          double* sums, BnActScratch scratch);
 
 // Per channel the sums over du and du (x - mean), and with `slopes` over dy act.scale_slope_at(u):
-// sums [2 or 3, C]. bn_act_backward also writes dx = du gain, dresidual = du.
+// sums [images, 2 or 3, C]. bn_act_backward also writes dx = du gain, dresidual = du.
 template <class T>
 void bn_act_backward_cpu(const BnActTensors<T>& t, const BnActChannels& c, ClipQuant act,
                          bool slopes, double* sums);

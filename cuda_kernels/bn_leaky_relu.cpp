@@ -17,26 +17,6 @@ using torch::autograd::variable_list;
 
 constexpr const char* kOp = "bn_leaky_relu";
 
-// The whole tensor where channels share gamma and beta, else each image; f(pass of a part, row).
-// Rows of `gain` and `offset`, and of what f fills, belong to the parts.
-template <class F>
-void for_each_part(const BnActPass& whole, const F& f) {
-  const std::int64_t parts = whole.gain.size(0), images = whole.x.size(0) / parts;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto of = [&](const at::Tensor& t) {
-      return t.defined() ? t.slice(0, part * images, (part + 1) * images) : t;
-    };
-    BnActPass pass = whole;
-    pass.x = of(whole.x);
-    pass.dy = of(whole.dy);
-    pass.y = of(whole.y);
-    pass.dx = of(whole.dx);
-    pass.gain = whole.gain[part];
-    pass.offset = whole.offset[part];
-    f(pass, part);
-  }
-}
-
 struct Function : torch::autograd::Function<Function> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_any, const at::Tensor& gamma,
                             const at::Tensor& beta, double eps, double slope) {
@@ -44,17 +24,15 @@ struct Function : torch::autograd::Function<Function> {
     const auto [mean, variance] = channel_moments(x);
     const at::Tensor inverse = (variance + eps).rsqrt_();
     BnActPass whole{.op = kOp, .x = x, .y = at::empty_like(x)};
-    whole.gain = (gamma * inverse).reshape({-1, x.size(1)});
-    whole.offset = beta.reshape({-1, x.size(1)}) - mean * whole.gain;
+    whole.per_image = gamma.dim() == 2;
+    whole.gain = (gamma * inverse).reshape({-1, x.size(1)}).contiguous();
+    whole.offset = (beta.reshape({-1, x.size(1)}) - mean * whole.gain).contiguous();
     ctx->save_for_backward({x, whole.gain, whole.offset, mean, inverse});
     ctx->saved_data["slope"] = slope;
-    ctx->saved_data["per_image"] = gamma.dim() == 2;
+    ctx->saved_data["per_image"] = whole.per_image;
     const LeakyAct act{static_cast<float>(slope)};
-    for_each_part(whole, [&](const BnActPass& pass, std::int64_t) {
-      pass.run(
-          [&](const auto& t, const auto& c) { bn_act_cpu(t, c, act); },
-          [&](const auto& t, const auto& c, auto scratch) { bn_act_cuda(t, c, act, scratch); });
-    });
+    whole.run([&](const auto& t, const auto& c) { bn_act_cpu(t, c, act); },
+              [&](const auto& t, const auto& c, auto scratch) { bn_act_cuda(t, c, act, scratch); });
     return whole.y;
   }
 
@@ -69,30 +47,27 @@ struct Function : torch::autograd::Function<Function> {
     whole.gain = saved[1];
     whole.offset = saved[2];
     whole.mean = saved[3];
+    whole.per_image = ctx->saved_data["per_image"].toBool();
     const LeakyAct act{static_cast<float>(ctx->saved_data["slope"].toDouble())};
     const at::Tensor sums =
         at::zeros({whole.gain.size(0), 2, x.size(1)}, x.options().dtype(at::kDouble));
-    for_each_part(whole, [&](const BnActPass& pass, std::int64_t part) {
-      double* out = sums.mutable_data_ptr<double>() + part * sums.stride(0);
-      pass.run([&](const auto& t, const auto& c) { bn_act_sums_cpu(t, c, act, out); },
-               [&](const auto& t, const auto& c, auto scratch) {
-                 bn_act_sums_cuda(t, c, act, out, scratch);
-               });
-    });
+    double* out = sums.mutable_data_ptr<double>();
+    whole.run([&](const auto& t, const auto& c) { bn_act_sums_cpu(t, c, act, out); },
+              [&](const auto& t, const auto& c, auto scratch) {
+                bn_act_sums_cuda(t, c, act, out, scratch);
+              });
     const double count = elements_per_channel(x);
     const at::Tensor through = (sums * whole.gain.unsqueeze(1)).sum(0) / -count;  // [2, C]
     whole.a = through[0].to(at::kFloat);
     whole.b = (through[1] * inverse * inverse).to(at::kFloat);
     whole.dx = at::empty_like(x);
-    for_each_part(whole, [&](const BnActPass& pass, std::int64_t) {
-      pass.run([&](const auto& t, const auto& c) { bn_act_through_moments_cpu(t, c, act); },
-               [&](const auto& t, const auto& c, auto scratch) {
-                 bn_act_through_moments_cuda(t, c, act, scratch);
-               });
-    });
+    whole.run([&](const auto& t, const auto& c) { bn_act_through_moments_cpu(t, c, act); },
+              [&](const auto& t, const auto& c, auto scratch) {
+                bn_act_through_moments_cuda(t, c, act, scratch);
+              });
     at::Tensor dbeta = sums.select(1, 0).to(at::kFloat);
     at::Tensor dgamma = (sums.select(1, 1) * inverse).to(at::kFloat);
-    if (!ctx->saved_data["per_image"].toBool()) {
+    if (!whole.per_image) {
       dbeta = dbeta[0];
       dgamma = dgamma[0];
     }

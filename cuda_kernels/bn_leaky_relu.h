@@ -5,7 +5,7 @@
 //
 // x [N, C, H, W] f32 or bf16 with at least one element per channel (the arithmetic is in f32),
 // contiguous or channels_last, and y keeps layout and type; gamma, beta [C], or [N, C] where each
-// image has its own (class-conditional BatchNorm). NaN stays NaN.
+// image has its own (class-conditional BatchNorm; 65,535 images at most on a GPU). NaN stays NaN.
 //
 // Gradients to x, gamma and beta, through the moments too, first derivatives only; at u = 0 the
 // slope counts. Two passes forward and two backward.

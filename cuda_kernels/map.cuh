@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that map elements: every output depends on the same place of each input and on numbers of
-// its channel.
+// its channel. Row y of the grid maps element y * n + i, of the y-th image where images have
+// numbers of their own, which the functor finds.
 //
 // A map is a functor with
 //   Channel channel(c)                  the numbers of a channel, loaded from memory
@@ -54,13 +55,13 @@ __device__ __forceinline__ void map_at(const Streams<T, kIn, kOut>& streams, std
 
 template <Walk kWalk, class T, int kIn, int kOut, class F>
 __global__ void map_kernel(Streams<T, kIn, kOut> streams, std::int64_t n, ChannelOf channel, F f) {
-  const std::int64_t first = first_index(), stride = index_stride();
+  const std::int64_t first = first_index(), stride = index_stride(), begin = blockIdx.y * n;
   using Channel = typename F::Channel;
   if constexpr (kWalk == Walk::elements) {
     ChannelWalk walk(channel, first, stride);
     for (std::int64_t i = first; i < n; i += stride, walk.next()) {
       const Channel numbers[1] = {f.channel(walk.channel())};
-      map_at<1>(streams, i, numbers, f);
+      map_at<1>(streams, begin + i, numbers, f);
     }
   } else {
     constexpr int kLength = kVectorLength<T>, kChannels = kWalk == Walk::lanes ? kLength : 1;
@@ -72,12 +73,12 @@ __global__ void map_kernel(Streams<T, kIn, kOut> streams, std::int64_t n, Channe
     }
     for (std::int64_t v = first; v < n / kLength; v += stride) {
       if constexpr (kWalk == Walk::runs) numbers[0] = f.channel(channel(v * kLength));
-      map_at<kLength>(streams, v * kLength, numbers, f);
+      map_at<kLength>(streams, begin + v * kLength, numbers, f);
     }
     // Vectors leave a rest only if all elements are of one channel.
     for (std::int64_t i = n / kLength * kLength + first; i < n; i += stride) {
       const Channel only[1] = {f.channel(0)};
-      map_at<1>(streams, i, only, f);
+      map_at<1>(streams, begin + i, only, f);
     }
   }
 }
@@ -86,17 +87,19 @@ __global__ void map_kernel(Streams<T, kIn, kOut> streams, std::int64_t n, Channe
 // often than the data, but never so many that fewer blocks than this are left.
 constexpr std::int64_t kBusyBlocks = 512;
 
+// `layout` is that of each of `images` that lie one after the other.
 template <class T, int kIn, int kOut, class F>
 void launch_map(const char* op, const Streams<T, kIn, kOut>& streams, ChannelLayout layout, F f,
-                cudaStream_t stream) {
+                cudaStream_t stream, std::int64_t images = 1) {
   constexpr int kLength = kVectorLength<T>;
   const auto [outer, channels, inner] = layout;
   const std::int64_t n = outer * channels * inner, vectors = n / kLength;
   const ChannelOf channel(n, channels, inner);
   const auto run = [&](auto kernel, std::int64_t blocks) {
-    launch(op, kernel, static_cast<unsigned>(blocks), stream, streams, n, channel, f);
+    launch(op, kernel, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(images)), stream,
+           streams, n, channel, f);
   };
-  const bool wide = streams.aligned_to(16);
+  const bool wide = streams.aligned_to(16) && (images == 1 || n % kLength == 0);
   // Blocks after which the channels repeat.
   const std::int64_t period = channels / std::gcd(channels, std::int64_t{kThreads} * kLength);
   if (wide && (channels == 1 || inner % kLength == 0)) {

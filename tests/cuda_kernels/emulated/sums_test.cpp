@@ -121,6 +121,59 @@ TEST(EmulatedCuda, BatchNormClipFakeQuant) {
   });
 }
 
+// Images with gains, offsets and sums of their own: what as many passes over one image give, in as
+// many launches as one.
+TEST(EmulatedCuda, BatchNormOfEachImage) {
+  constexpr std::int64_t kImages = 3;
+  const LeakyAct act{0.2f};
+  const auto test = [&]<class T>(ChannelLayout layout, T) {
+    const BnActCase<T> in({layout.outer * kImages, layout.channels, layout.inner}, false);
+    const auto gain = normal(kImages * in.c), offset = normal(kImages * in.c);
+    const BnActChannels c{gain, offset, in.mean, in.a, in.b};
+    const auto pass = [&](const Memory<T>& y, const Memory<T>& dx) {
+      auto t = in.tensors(y.data(), dx.data(), nullptr);
+      t.layout = layout;
+      t.images = kImages;
+      return t;
+    };
+    const Memory<T> y(in.n), dx(in.n);
+    const Memory<double> sums_cpu(kImages * 2 * in.c);
+    for (std::int64_t i = 0; i < kImages; ++i) {
+      const auto one = pass(y, dx).image(i);
+      const auto own = c.image(i, in.c);
+      EXPECT_EQ(one.images, 1);
+      bn_act_cpu(one, own, act);
+      bn_act_sums_cpu(one, own, act, sums_cpu.data() + i * 2 * in.c);
+      bn_act_through_moments_cpu(one, own, act);
+    }
+    Sums expected(sums_cpu, sum_error(layout));
+    in_every_order([&] {
+      const Memory<T> y2(in.n), dx2(in.n);
+      const Memory<double> sums(kImages * 2 * in.c),
+          partial(kImages * channel_sums_scratch(layout));
+      const auto t = pass(y2, dx2);
+      const auto before = emulated_cuda::launches;
+      bn_act_cuda(t, c, act, {partial, nullptr});
+      bn_act_sums_cuda(t, c, act, sums, {partial, nullptr});
+      bn_act_through_moments_cuda(t, c, act, {partial, nullptr});
+      EXPECT_EQ(emulated_cuda::launches - before, 4u);
+      EXPECT_TRUE(same(y, y2));
+      EXPECT_TRUE(same(dx, dx2));
+      expected.expect(sums);
+    });
+    const Memory<T> y3(in.n), dx3(in.n);
+    const Memory<double> sums3(kImages * 2 * in.c);
+    bn_act_cpu(pass(y3, dx3), c, act);
+    bn_act_sums_cpu(pass(y3, dx3), c, act, sums3.data());
+    bn_act_through_moments_cpu(pass(y3, dx3), c, act);
+    EXPECT_TRUE(same(y, y3));
+    EXPECT_TRUE(same(dx, dx3));
+    EXPECT_TRUE(same(sums_cpu, sums3));
+  };
+  // The images of the last three are no whole vectors.
+  for_every_layout(test, {{1, 3, 64}, {70, 8, 1}, {300, 4, 1}, {1, 5, 7}, {9, 3, 1}, {1, 1, 7}});
+}
+
 TEST(EmulatedCuda, BatchNormClipMoments) {
   for_every_layout([]<class T>(ChannelLayout layout, T) {
     for (const bool with_residual : {false, true}) {
