@@ -9,6 +9,7 @@ namespace zsq::cli {
 
 using Arguments = std::vector<std::string>;
 
+int analyze(const Arguments& arguments);
 int bench(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int inspect(const Arguments& arguments);

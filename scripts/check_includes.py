@@ -22,10 +22,11 @@ MAY_INCLUDE = {
     "eval": ["core", "formats", "models"],
     "train": ["core", "formats", "models", "quant", "generator", "losses", "cuda_kernels"],
     "exporters": ["core", "formats", "models", "quant"],
+    "analysis": ["core", "cuda_kernels", "models", "losses", "quant", "generator", "train"],
     "benchmarks": ["core", "cuda_kernels", "models", "quant", "generator", "train"],
     "recipes": ["core"],
     "pipeline": ["core", "formats", "cuda_kernels", "models", "losses", "quant", "generator",
-                 "eval", "train", "exporters", "benchmarks", "recipes"],
+                 "eval", "train", "exporters", "analysis", "benchmarks", "recipes"],
     "cli": ["core", "pipeline", "recipes"],
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
