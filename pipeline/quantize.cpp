@@ -52,7 +52,7 @@ void describe_quality(const Run& run, const quant::Student& student, QuantizeRep
   const PooledResult all = pool(report.synthetic);
   report.agreement = all.agreement;
   report.divergence = all.divergence;
-  report.verdict = verdict_on(report.synthetic, run.teacher.classes);
+  report.verdict = verdict_on(report.synthetic);
   const auto errors = layer_errors(run.teacher, student,
                                    run.held_out.front().images.slice(0, 0, kImagesForLayerErrors));
   double lowest = std::numeric_limits<double>::infinity();

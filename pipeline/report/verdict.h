@@ -8,8 +8,8 @@
 namespace zsq::pipeline {
 
 // What the divergence on held-out synthetic images (pool() in pipeline/images/held_out.h) says
-// about a student's accuracy, in one sentence; empty without images. `classes` of the network. The
-// relation and its spread are measured in docs/results.md.
-std::string verdict_on(const std::vector<SyntheticResult>& synthetic, std::int64_t classes);
+// about a student's accuracy, in one sentence; empty without images. The relation and its spread
+// are measured in docs/results.md.
+std::string verdict_on(const std::vector<SyntheticResult>& synthetic);
 
 }  // namespace zsq::pipeline
