@@ -115,7 +115,8 @@ class Legend {
     if (names_.size() < 2) return;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const double x = kLeft + column_width() * static_cast<double>(i % columns());
-      const double y = top + kLegendRow * (static_cast<double>(i / columns()) + 0.5);
+      const std::size_t row = i / columns();
+      const double y = top + kLegendRow * (static_cast<double>(row) + 0.5);
       svg.circle({x + 5, y}, 5, series(i));
       svg.text({x + 16, y + 4}, names_[i]);
     }

@@ -23,7 +23,7 @@ ZSQ_HOST_DEVICE float input(float v, const T* residual, std::int64_t i, float ga
 
 template <bool kResidual, bool kMoments, class T, class Act>
 ZSQ_VECTORIZED void forward_rows(const T* x, const T* residual, T* y, Rows rows, Act act) {
-  const auto [gain, offset, mean, a, b] = rows.params;
+  const float *gain = rows.params[0], *offset = rows.params[1], *mean = rows.params[2];
   for_each_element<kMoments ? 2 : 0>(
       rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
         const float v = load(x[i]);
@@ -39,7 +39,7 @@ ZSQ_VECTORIZED void forward_rows(const T* x, const T* residual, T* y, Rows rows,
 template <bool kResidual, bool kWrites, bool kSlopes, class T, class Act>
 ZSQ_VECTORIZED void backward_rows(const T* x, const T* residual, const T* dy, T* dx, T* dresidual,
                                   Rows rows, Act act) {
-  const auto [gain, offset, mean, a, b] = rows.params;
+  const float *gain = rows.params[0], *offset = rows.params[1], *mean = rows.params[2];
   for_each_element<kSlopes ? 3 : 2>(
       rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
         const float v = load(x[i]), above = load(dy[i]);
@@ -56,7 +56,8 @@ ZSQ_VECTORIZED void backward_rows(const T* x, const T* residual, const T* dy, T*
 template <bool kResidual, class T, class Act>
 ZSQ_VECTORIZED void through_moments_rows(const T* x, const T* residual, const T* dy, T* dx,
                                          T* dresidual, Rows rows, Act act) {
-  const auto [gain, offset, mean, a, b] = rows.params;
+  const float *gain = rows.params[0], *offset = rows.params[1], *mean = rows.params[2];
+  const float *a = rows.params[3], *b = rows.params[4];
   for_each_element<0>(rows, [=](std::int64_t i, std::int64_t j, float*) ZSQ_INLINED_LAMBDA {
     const float v = load(x[i]);
     const float du =

@@ -38,6 +38,15 @@ analysis::TraceEstimate trace_of(const AnalysisInput& input, const analysis::Tra
       weights, h, kProbes, input.seed());
 }
 
+std::string csv_line(const std::string& loss, const std::string& quantizers,
+                     const std::string& layer, double trace) {
+  return loss + "," + quantizers + "," + layer + "," + analysis::full_number(trace) + "\n";
+}
+
+std::string figure_name(const char* what, const std::string& loss, const std::string& quantizers) {
+  return what + (", " + loss) + ", quantizers " + quantizers;
+}
+
 }  // namespace
 
 AnalysisOutput analyse_hessian_trace(const AnalysisInput& input) {
@@ -54,17 +63,15 @@ AnalysisOutput analyse_hessian_trace(const AnalysisInput& input) {
       const auto trace = trace_of(input, training, objective, quantized);
       const std::string kind = quantized ? "on" : "off";
       const std::string name = analysis::name_of(objective);
-      output.csv += name + "," + kind + ",all," + analysis::full_number(trace.trace) + "\n";
+      output.csv += csv_line(name, kind, "all", trace.trace);
       analysis::Curve curve{name, {}};
       for (std::size_t i = 0; i < layers.size(); ++i) {
-        output.csv += name + "," + kind + "," + layers[i] + "," +
-                      analysis::full_number(trace.layers[i]) + "\n";
+        output.csv += csv_line(name, kind, layers[i], trace.layers[i]);
         curve.points.emplace_back(static_cast<double>(i + 1), std::abs(trace.layers[i]));
       }
       (quantized ? on : off).curves.push_back(std::move(curve));
-      output.figures.emplace_back("trace, " + name + ", quantizers " + kind, trace.trace);
-      output.figures.emplace_back("standard error, " + name + ", quantizers " + kind,
-                                  trace.standard_error);
+      output.figures.emplace_back(figure_name("trace", name, kind), trace.trace);
+      output.figures.emplace_back(figure_name("standard error", name, kind), trace.standard_error);
     }
   }
   output.svg = analysis::line_charts({off, on}, {"|trace of the layer's part|", true});
