@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 // One map of a file; every key of it is taken once, and what is left over is an error.
 class Map {
  public:
-  Map(std::string source, YAML::Node node, const std::string& what)
-      : source_(std::move(source)), node_(std::move(node)) {
+  Map(std::string source, const YAML::Node& node, const std::string& what)
+      : source_(std::move(source)), node_(node) {
     if (!node_.IsMap()) fail(node_, what + " is a map of key: value lines");
   }
 

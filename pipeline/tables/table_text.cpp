@@ -76,7 +76,7 @@ struct Summary {
 std::vector<Summary> summaries(const ReproduceReport& report) {
   std::vector<Summary> rows;
   for (const ReproduceCell& cell : report.cells) {
-    if (rows.empty() || rows.back().first->row != cell.row) rows.push_back({&cell, {}, 0, 0});
+    if (rows.empty() || rows.back().first->row != cell.row) rows.emplace_back().first = &cell;
     ++rows.back().cells;
     rows.back().failed += cell.failed.has_value();
     if (cell.finished) rows.back().finished.push_back(&cell);
@@ -97,7 +97,7 @@ void add_other_inputs(const Summary& row, std::vector<std::string>& parts) {
   const std::int64_t images = row.finished.front()->images;
   const bool other_teacher = teacher && std::abs(*teacher - *cell.published_teacher) > 0.3;
   if (!cell.wrong.empty() || (other_teacher && images >= cell.published_images))
-    parts.push_back("other weights");
+    parts.emplace_back("other weights");
   if (other_teacher)
     parts.push_back(number(teacher, "%.2f") + " % in float instead of " +
                     number(cell.published_teacher, "%.2f") + " %");
