@@ -37,7 +37,7 @@ class Svg {
   std::string head_, body_;
 };
 
-std::string escaped(const std::string& text);  // for XML
+std::string escaped(const std::string& text);  // for XML and HTML
 std::string short_number(double value);        // three digits: 0.0012, 3.1e-5, 1200
 std::string full_number(double value);         // ten digits, for tables
 

@@ -12,6 +12,7 @@
 #include "pipeline/output_folder.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/scheme.h"
 #include "pipeline/session.h"
 #include "pipeline/version.h"
 
@@ -50,11 +51,6 @@ const Analysis& find(const std::string& name) {
   throw Error(ErrorCode::usage, unknown_name_message("analysis", name, known));
 }
 
-std::string scheme_of(const Recipe& recipe) {
-  return "W" + std::to_string(recipe.quantize.weights.num_bits) + "A" +
-         std::to_string(recipe.quantize.activations.num_bits);
-}
-
 AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, AnalyzeOptions options,
                              const fs::path& output, Observer& observer) {
   const Stopwatch begin;
@@ -76,18 +72,20 @@ AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, Anal
   const pipeline::OutputFolder folder(output);
   folder.prepare();
   const pipeline::AnalysisOutput result = analysis.run({teacher, options, real.get(), observer});
+  const QuantOptions& quantize = options.recipe.quantize;
   AnalyzeReport report{name,
                        path.string(),
                        formats::sha256_of_file(path),
                        options.recipe.name,
-                       scheme_of(options.recipe),
+                       Scheme{quantize.weights.num_bits, quantize.activations.num_bits}.name(),
                        version()};
   report.seed = options.recipe.process.seed;
   report.iterations = options.recipe.finetune.iterations;
   report.figures = result.figures;
-  for (const auto& [ending, text] : {std::pair{".csv", &result.csv}, {".svg", &result.svg}}) {
+  for (const auto& [ending, text] :
+       {std::pair{".csv", to_csv(result.table)}, {".svg", result.svg}}) {
     report.files.push_back(folder.file(name + ending));
-    formats::write_atomically(report.files.back(), std::string_view(*text));
+    formats::write_atomically(report.files.back(), std::string_view(text));
   }
   report.seconds = begin.seconds();
   return report;

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <system_error>
 
 #include "recipes/aliases.h"
 #include "recipes/builtin.h"
+#include "recipes/read_text.h"
 #include "recipes/values.h"
 
 namespace zsq {
@@ -120,11 +121,10 @@ Source find_source(const std::string& name, const fs::path& folder, const std::s
   const fs::path path = folder.empty() ? fs::path(name) : folder / name;
   std::error_code unreachable;
   if (fs::is_regular_file(path, unreachable)) {
-    std::ifstream stream(path);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) fail(where, "cannot read the recipe '" + path.string() + "'");
-    return {path.string(), text.str(), path.has_parent_path() ? path.parent_path() : fs::path(".")};
+    auto text = recipes::read_text(path);
+    if (!text) fail(where, "cannot read the recipe '" + path.string() + "'");
+    return {path.string(), std::move(*text),
+            path.has_parent_path() ? path.parent_path() : fs::path(".")};
   }
   fail(where, unknown_name_message("built-in recipe or a file", name, recipe_names()));
 }

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "recipes/builtin.h"
+#include "recipes/read_text.h"
 #include "recipes/recipe.h"
 #include "recipes/values.h"
 
@@ -208,12 +207,6 @@ class TableReader {
   std::string source_;
 };
 
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 void read_folder(const fs::path& folder, Table& table) {
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".yaml")
@@ -241,7 +234,9 @@ Table load_table(const std::string& name) {
     read_folder(name, table);
   } else if (fs::is_regular_file(name, unreachable)) {
     table.name = fs::path(name).stem().string();
-    reader.read(name, text_of(name));
+    const auto text = recipes::read_text(name);
+    if (!text) throw Error(ErrorCode::usage, "cannot read the table '" + name + "'");
+    reader.read(name, *text);
   } else {
     throw Error(ErrorCode::usage, unknown_name_message("table, a *.yaml file or a folder of them",
                                                        name, table_names()));

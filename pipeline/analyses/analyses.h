@@ -7,6 +7,7 @@
 #include "analysis/training.h"
 #include "eval/evaluate.h"
 #include "pipeline/analyze.h"
+#include "pipeline/tables/grid.h"
 
 namespace zsq::pipeline {
 
@@ -23,8 +24,9 @@ struct AnalysisInput {
 };
 
 struct AnalysisOutput {
-  std::string csv, svg;
-  std::vector<std::pair<std::string, double>> figures;
+  Grid table;
+  std::string svg = {};
+  std::vector<std::pair<std::string, double>> figures = {};
 };
 
 AnalysisOutput analyse_gradient_cosine(const AnalysisInput& input);

@@ -45,17 +45,17 @@ std::vector<std::vector<double>> by_layer(const analysis::Crossings& crossings) 
 
 AnalysisOutput analyse_crossings(const AnalysisInput& input) {
   AnalysisOutput output;
-  output.csv = "training,epoch,layer,weights,share_per_step\n";
+  output.table.columns = {{"training"}, {"epoch"}, {"layer"}, {"weights"}, {"share_per_step"}};
   std::vector<analysis::HeatMap> maps;
   std::vector<std::string> layers, epochs;
   for (const Variant& variant : kVariants) {
     const analysis::Crossings crossings = count(input, variant.inundation);
     for (std::size_t epoch = 0; epoch < crossings.shares.size(); ++epoch)
       for (std::size_t layer = 0; layer < crossings.layers.size(); ++layer)
-        output.csv += "\"" + std::string(variant.name) + "\"," + std::to_string(epoch + 1) + "," +
-                      crossings.layers[layer] + "," +
-                      std::to_string(static_cast<std::int64_t>(crossings.sizes[layer])) + "," +
-                      analysis::full_number(crossings.shares[epoch][layer]) + "\n";
+        output.table.rows.push_back(
+            {variant.name, std::to_string(epoch + 1), crossings.layers[layer],
+             std::to_string(static_cast<std::int64_t>(crossings.sizes[layer])),
+             analysis::full_number(crossings.shares[epoch][layer])});
     maps.push_back({variant.name, by_layer(crossings)});
     layers = crossings.layers;
     epochs.clear();

@@ -84,16 +84,16 @@ AnalysisOutput analyse_feature_map(const AnalysisInput& input) {
   };
   const auto projection = analysis::fit_projection(features(kinds.front()));
   AnalysisOutput output;
-  output.csv = "images,class,first,second\n";
+  output.table.columns = {{"images"}, {"class"}, {"first"}, {"second"}};
   std::vector<analysis::CloudChart> charts;
   for (const Kind& kind : kinds) {
     const auto places = analysis::project(projection, features(kind));
     for (std::size_t i = 0; i < kind.classes.size(); ++i) {
       const auto place = places[static_cast<std::int64_t>(i)];
-      output.csv += kind.name + "," +
-                    (kind.classes[i] < 0 ? "between" : std::to_string(kind.classes[i])) + "," +
-                    analysis::full_number(place[0].item<double>()) + "," +
-                    analysis::full_number(place[1].item<double>()) + "\n";
+      output.table.rows.push_back(
+          {kind.name, kind.classes[i] < 0 ? "between" : std::to_string(kind.classes[i]),
+           analysis::full_number(place[0].item<double>()),
+           analysis::full_number(place[1].item<double>())});
     }
     const auto coverage = analysis::pair_coverage(kind.sample.logits.cpu());
     output.figures.emplace_back(

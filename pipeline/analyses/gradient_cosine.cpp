@@ -43,16 +43,16 @@ struct Looks {
   }
 };
 
-std::string csv_of(const std::vector<Looks>& all, const std::vector<std::string>& layers) {
-  std::string csv = "images,step,layer,cosine\n";
+Grid table_of(const std::vector<Looks>& all, const std::vector<std::string>& layers) {
+  Grid table{{{"images"}, {"step"}, {"layer"}, {"cosine"}}, {}};
   for (const Looks& looks : all)
     for (const auto& [step, cosine] : looks.seen) {
-      const std::string start = std::string(looks.kind) + "," + std::to_string(step) + ",";
-      csv += start + "all," + std::to_string(cosine.all) + "\n";
+      const std::string number = std::to_string(step);
+      table.rows.push_back({looks.kind, number, "all", std::to_string(cosine.all)});
       for (std::size_t i = 0; i < layers.size(); ++i)
-        csv += start + layers[i] + "," + std::to_string(cosine.layers[i]) + "\n";
+        table.rows.push_back({looks.kind, number, layers[i], std::to_string(cosine.layers[i])});
     }
-  return csv;
+  return table;
 }
 
 }  // namespace
@@ -82,12 +82,12 @@ AnalysisOutput analyse_gradient_cosine(const AnalysisInput& input) {
     output.figures.emplace_back(std::string("share of obtuse angles, ") + looks.kind,
                                 looks.share_obtuse());
   }
-  output.csv = csv_of(all, layers);
+  output.table = table_of(all, layers);
   const analysis::Axis cosine{"cosine of the two gradients", false, -1, 1};
   output.svg = analysis::line_charts(
       {{"All layers together", {"step of the student"}, over_steps},
        {"Layer by layer, mean over the steps", {"layer, in the network's order"}, over_layers}},
-      {"cosine of the two gradients", false, -1, 1});
+      cosine);
   return output;
 }
 

@@ -38,11 +38,6 @@ analysis::TraceEstimate trace_of(const AnalysisInput& input, const analysis::Tra
       weights, h, kProbes, input.seed());
 }
 
-std::string csv_line(const std::string& loss, const std::string& quantizers,
-                     const std::string& layer, double trace) {
-  return loss + "," + quantizers + "," + layer + "," + analysis::full_number(trace) + "\n";
-}
-
 std::string figure_name(const char* what, const std::string& loss, const std::string& quantizers) {
   return what + (", " + loss) + ", quantizers " + quantizers;
 }
@@ -51,7 +46,7 @@ std::string figure_name(const char* what, const std::string& loss, const std::st
 
 AnalysisOutput analyse_hessian_trace(const AnalysisInput& input) {
   AnalysisOutput output;
-  output.csv = "loss,quantizers,layer,trace\n";
+  output.table.columns = {{"loss"}, {"quantizers"}, {"layer"}, {"trace"}};
   analysis::Chart off{"Without quantizers", {"layer, in the network's order"}, {}};
   analysis::Chart on{"As the student runs", {"layer, in the network's order"}, {}};
   for (const Objective objective : kObjectives) {
@@ -63,10 +58,11 @@ AnalysisOutput analyse_hessian_trace(const AnalysisInput& input) {
       const auto trace = trace_of(input, training, objective, quantized);
       const std::string kind = quantized ? "on" : "off";
       const std::string name = analysis::name_of(objective);
-      output.csv += csv_line(name, kind, "all", trace.trace);
+      output.table.rows.push_back({name, kind, "all", analysis::full_number(trace.trace)});
       analysis::Curve curve{name, {}};
       for (std::size_t i = 0; i < layers.size(); ++i) {
-        output.csv += csv_line(name, kind, layers[i], trace.layers[i]);
+        output.table.rows.push_back(
+            {name, kind, layers[i], analysis::full_number(trace.layers[i])});
         curve.points.emplace_back(static_cast<double>(i + 1), std::abs(trace.layers[i]));
       }
       (quantized ? on : off).curves.push_back(std::move(curve));

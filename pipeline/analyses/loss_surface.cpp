@@ -37,7 +37,7 @@ double mean_at_edge(const std::vector<std::vector<double>>& values) {
 
 AnalysisOutput analyse_loss_surface(const AnalysisInput& input) {
   AnalysisOutput output;
-  output.csv = "loss,first,second,value\n";
+  output.table.columns = {{"loss"}, {"first"}, {"second"}, {"value"}};
   const int points = static_cast<int>(std::max<std::int64_t>(input.options.looks, 3) | 1);
   std::vector<analysis::HeatMap> maps;
   std::vector<std::string> marks;
@@ -61,10 +61,9 @@ AnalysisOutput analyse_loss_surface(const AnalysisInput& input) {
     for (std::size_t r = 0; r < surface.steps.size(); ++r) {
       marks.push_back(analysis::short_number(surface.steps[r]));
       for (std::size_t c = 0; c < surface.steps.size(); ++c)
-        output.csv += std::string(analysis::name_of(objective)) + "," +
-                      analysis::full_number(surface.steps[c]) + "," +
-                      analysis::full_number(surface.steps[r]) + "," +
-                      analysis::full_number(surface.losses[r][c]) + "\n";
+        output.table.rows.push_back(
+            {analysis::name_of(objective), analysis::full_number(surface.steps[c]),
+             analysis::full_number(surface.steps[r]), analysis::full_number(surface.losses[r][c])});
     }
     const std::size_t centre = surface.steps.size() / 2;
     const auto relative = rise(surface);

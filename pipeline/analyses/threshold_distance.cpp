@@ -43,15 +43,13 @@ std::vector<std::size_t> shown_layers(const analysis::ThresholdDistances& distan
   return layers;
 }
 
-std::string csv_of(const char* moment, const analysis::ThresholdDistances& distances) {
-  std::string csv;
+void add_rows(Grid& table, const char* moment, const analysis::ThresholdDistances& distances) {
   for (std::size_t layer = 0; layer < distances.layers.size(); ++layer)
     for (std::size_t bin = 0; bin < distances.shares[layer].size(); ++bin)
-      csv += std::string(moment) + "," + distances.layers[layer] + "," +
-             analysis::full_number(std::pow(10, distances.edges[bin])) + "," +
-             analysis::full_number(std::pow(10, distances.edges[bin + 1])) + "," +
-             analysis::full_number(distances.shares[layer][bin]) + "\n";
-  return csv;
+      table.rows.push_back({moment, distances.layers[layer],
+                            analysis::full_number(std::pow(10, distances.edges[bin])),
+                            analysis::full_number(std::pow(10, distances.edges[bin + 1])),
+                            analysis::full_number(distances.shares[layer][bin])});
 }
 
 }  // namespace
@@ -62,7 +60,7 @@ AnalysisOutput analyse_threshold_distance(const AnalysisInput& input) {
     finetune.inundation = Inundation::off;
   });
   AnalysisOutput output;
-  output.csv = "moment,layer,from,to,share\n";
+  output.table.columns = {{"moment"}, {"layer"}, {"from"}, {"to"}, {"share"}};
   std::vector<analysis::Chart> charts;
   const auto look = [&](const char* moment, const analysis::Sample& sample) {
     const analysis::StudentFunction student(training.student(), /*quantized=*/true);
@@ -72,7 +70,7 @@ AnalysisOutput analyse_threshold_distance(const AnalysisInput& input) {
     for (const std::size_t layer : shown_layers(distances))
       chart.curves.push_back(histogram(distances.layers[layer], distances, layer));
     charts.push_back(std::move(chart));
-    output.csv += csv_of(moment, distances);
+    add_rows(output.table, moment, distances);
     const auto [least, most] =
         std::minmax_element(distances.median.begin(), distances.median.end());
     const double within =

@@ -5,27 +5,13 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "analysis/svg.h"
 #include "pipeline/quantize.h"
 
 namespace zsq {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
+using analysis::escaped;
 
 __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
   char buffer[256];

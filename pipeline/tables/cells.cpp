@@ -6,6 +6,7 @@
 
 #include "formats/atomic_file.h"
 #include "pipeline/report/finished_run.h"
+#include "pipeline/scheme.h"
 #include "pipeline/version.h"
 
 namespace zsq::pipeline {
@@ -19,8 +20,7 @@ constexpr std::int64_t kBankImages = 256;
 fs::path key_file(const ReproduceCell& cell) { return fs::path(cell.folder) / kKey; }
 
 std::string scheme_of(const Recipe& recipe) {
-  return "W" + std::to_string(recipe.quantize.weights.num_bits) + "A" +
-         std::to_string(recipe.quantize.activations.num_bits);
+  return Scheme{recipe.quantize.weights.num_bits, recipe.quantize.activations.num_bits}.name();
 }
 
 // Settings of the command line that a reader of the published value has to know of.
@@ -50,7 +50,7 @@ fs::path bank_of(const Recipe& recipe, const std::string& model_sha256, std::int
          ("bank_" + formats::sha256(std::as_bytes(std::span(text))).substr(0, 12) + ".safetensors");
 }
 
-// Weights, data and bank are told by their content, not by where they lie.
+// Weights, data and bank are identified by their content; their paths may change.
 std::string key_of(const Table& table, const TableRow& row, const RowInputs& inputs,
                    Recipe recipe) {
   recipe.data.eval_data.clear();
