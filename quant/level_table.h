@@ -5,7 +5,7 @@
 // as int8, which every runtime executes at full speed, and 2 * 255 * 64 fits into the 16 bits in
 // which x86 without VNNI adds up two products. To the kernels such a grid is a uniform one of 129
 // codes, of which the weights use 2^bits; so rounding decides them for good. Learned rounding moves
-// between neighbouring levels; fine-tuning refuses (quant/number_format.h).
+// between neighbouring levels; fine-tuning trains places in the table (quant/level_ranks.h).
 //
 //   integer            the asymmetric uniform grid: levels q - zero_point
 //   symmetric_integer  -8..7; -4..3 in 3 bits

@@ -8,7 +8,7 @@
 namespace zsq::quant {
 
 void require_uniform(NumberFormat format, std::string_view method) {
-  if (format == NumberFormat::uniform) return;
+  if (format != NumberFormat::level_table) return;
   throw Error(ErrorCode::unsupported_model,
               std::string(method) +
                   " needs levels at equal distances; these weights have a table of levels");

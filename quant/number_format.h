@@ -8,11 +8,12 @@
 namespace zsq::quant {
 
 enum class NumberFormat {
-  uniform,     // consecutive integers times a scale
-  level_table  // 2^bits integers times a scale, chosen per channel (quant/level_table.h)
+  uniform,      // consecutive integers times a scale
+  level_table,  // 2^bits integers times a scale, chosen per channel (quant/level_table.h)
+  ranks         // 0 to 2^bits - 1, places in a level table, in training (quant/level_ranks.h)
 };
 
-// Error(unsupported_model) that names `method` where the format is another.
+// Error(unsupported_model) that names `method` where levels have unequal distances.
 void require_uniform(NumberFormat format, std::string_view method);
 
 }  // namespace zsq::quant

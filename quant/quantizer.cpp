@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/level_table.h"
+#include "quant/level_ranks.h"
 #include "quant/weight_layers.h"
 
 namespace zsq::quant {
@@ -49,7 +49,9 @@ cuda_kernels::Grid WeightQuantizer::grid(const at::Tensor& weight,
 
 at::Tensor WeightQuantizer::forward(const std::vector<at::Tensor>& inputs,
                                     const models::ParameterStore& parameters) const {
-  return cuda_kernels::fake_quant_layers({weight_layer(*this, inputs[0], parameters)})[0];
+  return to_weights(
+      *this, cuda_kernels::fake_quant_layers({weight_layer(*this, inputs[0], parameters)})[0],
+      parameters);
 }
 
 std::vector<WeightSite> weight_sites(const Student& student) {

@@ -34,6 +34,7 @@ class Quantizer : public models::CustomOp {
  public:
   Quantizer(std::string name, QuantizerSpec spec) : name_(std::move(name)), spec_(spec) {}
   const QuantizerSpec& spec() const { return spec_; }
+  const std::string& name() const { return name_; }
   std::string scale_name() const { return name_ + ".scale"; }
   std::string zero_point_name() const { return name_ + ".zero_point"; }
   std::string levels_name() const { return name_ + ".levels"; }  // of weights with level tables

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/weight_layers.h"
 
+#include "quant/level_ranks.h"
+
 namespace zsq::quant {
 
 cuda_kernels::QuantLayer weight_layer(const WeightQuantizer& op, const at::Tensor& weight,
@@ -35,7 +37,7 @@ models::ParameterStore with_quantized_weights(const Student& student,
   models::ParameterStore store = student.parameters;
   const auto weights = cuda_kernels::fake_quant_layers(weight_layers(sites, store));
   for (std::size_t i = 0; i < sites.size(); ++i)
-    store.set(student.graph[sites[i].quantizer].name, weights[i]);
+    store.set(student.graph[sites[i].quantizer].name, to_weights(*sites[i].op, weights[i], store));
   return store;
 }
 

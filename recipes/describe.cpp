@@ -79,10 +79,6 @@ void validate_learning(const Recipe& recipe) {
 
 void validate_level_tables(const Recipe& recipe) {
   const bool tables = !recipe.quantize.weights.level_tables.empty();
-  require(!tables || recipe.finetune.iterations == 0,
-          "quantize.weights.level_tables is for weights that rounding or reconstruction decides, "
-          "and finetune.iterations would move them; use --recipe instant, instant+gptq or "
-          "deploy+reconstruct");
   require(
       !tables || (recipe.quantize.weights.per_channel && !recipe.quantize.weights.range_every_step),
       "quantize.weights.level_tables needs quantize.weights.per_channel=true and "

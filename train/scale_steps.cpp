@@ -31,7 +31,9 @@ std::set<std::string> learnable_scales(const quant::Student& student, LearnableS
   }
   if (which == LearnableScales::activations) return names;
   for (const auto& site : quant::weight_sites(student)) {
-    if (!site.op->range_every_step() && site.op->spec().num_bits < kFineBits)
+    const quant::QuantizerSpec& spec = site.op->spec();
+    if (!site.op->range_every_step() && spec.num_bits < kFineBits &&
+        spec.format != quant::NumberFormat::ranks)
       names.insert(site.op->scale_name());
   }
   return names;

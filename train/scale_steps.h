@@ -13,7 +13,7 @@
 namespace zsq::train {
 
 // The scales that `which` names: of activations with fewer than 8 bits, and of such weights whose
-// range is not computed again at each step.
+// range is not computed again at each step; scales of level tables stay.
 std::set<std::string> learnable_scales(const quant::Student& student, LearnableScales which);
 
 class ScaleSteps {

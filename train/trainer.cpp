@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
+#include "quant/level_ranks.h"
 #include "train/best_state.h"
 #include "train/checkpoint.h"
 #include "train/convolution_rehearsal.h"
@@ -59,6 +60,7 @@ class Run {
       : job_(job),
         options_(job.options),
         observer_(observer),
+        ranks_(job.student),
         step_(job.teacher, job.student, job.generator, job.options),
         steps_(step_, graph_maker(job), observer),
         best_(job.teacher, job.student),
@@ -85,7 +87,9 @@ class Run {
     if (!job_.checkpoint.empty() && saved_at_ != pace_.done()) save_state();
     keep_best();
     quant::refresh_weight_grids(job_.student);
-    return report();
+    TrainReport result = report();
+    ranks_.restore();
+    return result;
   }
 
  private:
@@ -246,6 +250,7 @@ class Run {
   const TrainJob& job_;
   const TrainOptions& options_;
   Observer& observer_;
+  quant::LevelRanks ranks_;
   Step step_;
   GraphStep steps_;
   BestState best_;

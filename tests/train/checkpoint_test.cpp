@@ -13,8 +13,12 @@ namespace {
 class Resume : public ::testing::TestWithParam<int> {};
 
 TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
-  for (const auto mode : {Inundation::exact, Inundation::published}) {
-    const auto quant = four_bits(/*range_every_step=*/mode == Inundation::published);
+  auto tables = four_bits();
+  tables.weights.level_tables = {LevelTable::normal};
+  for (const auto& [mode, quant] :
+       {std::pair{Inundation::exact, four_bits()},
+        {Inundation::exact, tables},
+        {Inundation::published, four_bits(/*range_every_step=*/true)}}) {
     Tiny unbroken(1, quant), broken(1, quant), resumed(1, quant);
     for (auto* tiny : {&unbroken, &broken, &resumed}) {
       tiny->options.inundation = mode;

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "cuda_kernels/fake_quant.h"
 #include "models/execute.h"
+#include "quant/level_table.h"
 #include "quant/rounding/squant.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
@@ -143,6 +144,26 @@ TEST(Run, LetsTheNamedScalesLearn) {
     EXPECT_TRUE(weight1.equal(weight));
     EXPECT_EQ(weight2.equal(weight), range_every_step);
     EXPECT_FALSE(activation2.equal(activation));
+  }
+}
+
+// Weights move, and end on levels of their tables.
+TEST(Run, TrainsWeightsWithLevelTables) {
+  QuantOptions tables = four_bits();
+  tables.weights.level_tables = {LevelTable::normal};
+  Tiny tiny(1, tables);
+  tiny.options.k_max = 1e7;  // from the middle of a cell the way to another level is long
+  const auto before = tiny.student.parameters.clone();
+  Observer silent;
+  run(tiny.job(), silent);
+  for (const auto& site : quant::weight_sites(tiny.student)) {
+    const auto& weight = tiny.student.parameters.at(site.parameter);
+    EXPECT_FALSE(weight.equal(before.at(site.parameter)));
+    const auto [scale, levels] = quant::level_grids(*site.op, tiny.student.parameters);
+    ASSERT_TRUE(levels.defined());
+    EXPECT_TRUE(levels.equal(before.at(site.op->levels_name())));
+    const auto of_channel = levels.mul(scale.unsqueeze(1)).unsqueeze(1);
+    EXPECT_TRUE(weight.flatten(1).unsqueeze(2).eq(of_channel).any(2).all().item<bool>());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cuda_kernels/fake_quant.h"
+#include "quant/level_ranks.h"
 #include "tests/support/error_message.h"
 #include "tests/train/tiny.h"
 
@@ -165,11 +166,39 @@ TEST(WeightSteps, DriftOfRangesIsCountedApart) {
   EXPECT_NEAR(steps.report()[1].crossings, 0.3, 0.02);
 }
 
-// Moved weights would leave their tables.
-TEST(WeightSteps, RefuseLevelTables) {
+QuantOptions table_weights() {
   QuantOptions options = four_bits();
-  options.weights.level_tables = {LevelTable::fp4};
-  Tiny tiny(1, options);
+  options.weights.level_tables = {LevelTable::normal};
+  return options;
+}
+
+// The share that was asked of each layer moves to another level, most of it by a single one.
+TEST(WeightSteps, InundateWeightsWithLevelTables) {
+  Tiny tiny(1, table_weights());
+  const quant::LevelRanks ranks(tiny.student);
+  WeightSteps steps(tiny.student, tiny.options);
+  const auto sites = quant::weight_sites(tiny.student);
+  for (int t = 0; t < 30; ++t) {
+    std::vector<at::Tensor> before;
+    for (const auto& site : sites)
+      before.push_back(
+          site.op->forward({tiny.student.parameters.at(site.parameter)}, tiny.student.parameters));
+    steps.step(random_gradients(steps, 10 * t), 1);
+    for (std::size_t layer = 0; layer < sites.size(); ++layer) {
+      const auto& weight = tiny.student.parameters.at(sites[layer].parameter);
+      const auto after = sites[layer].op->forward({weight}, tiny.student.parameters);
+      const auto changed = after.ne(before[layer]).sum().item<double>();
+      const auto wanted =
+          std::ceil(tiny.options.crossing_rate * static_cast<double>(weight.numel()));
+      EXPECT_GE(changed, wanted);
+      EXPECT_LE(changed, wanted + 1);
+    }
+  }
+}
+
+// Moved weights would leave their tables; train::run puts them into ranks first.
+TEST(WeightSteps, RefuseLevelTables) {
+  Tiny tiny(1, table_weights());
   EXPECT_EQ(test::error_message(ErrorCode::unsupported_model,
                                 [&] { WeightSteps(tiny.student, tiny.options); })
                 .rfind("gradient inundation", 0),
