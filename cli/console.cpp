@@ -30,9 +30,9 @@ Console::Console(const Flags& flags)
     : quiet_(flags.on("quiet")), terminal_(isatty(STDERR_FILENO) != 0), level_(flags.log_level()) {
   struct sigaction action {};
   action.sa_handler = request_stop;
+  sigaction(SIGTERM, &action, nullptr);
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
 }
 
 // "42 %  31.2 it/s  ETA 0:31  loss 0.123  agreement 0.93". The rate is that of the phase.

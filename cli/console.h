@@ -12,8 +12,9 @@ namespace zsq::cli {
 
 class Console : public Observer {
  public:
-  // The first SIGINT or SIGTERM from here on asks the job to stop with its state saved; the second
-  // ends the program.
+  // From here on SIGINT and SIGTERM ask the job to stop with its state saved. A second SIGINT ends
+  // the program; SIGTERM may come again, as cluster managers send it to every process of a job and
+  // `zsq reproduce` once more to its cells.
   explicit Console(const Flags& flags);
 
   void on_progress(const Progress& progress) override;

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "core/error.h"
@@ -20,8 +20,9 @@
 namespace zsq::formats {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), temporary_(path_) {
-  static std::atomic<unsigned> counter = 0;
-  temporary_ += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  // Random: in containers that share a folder all processes may have the same number.
+  std::random_device random;
+  temporary_ += std::string(kUnfinished) + std::to_string(random()) + std::to_string(random());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("cannot be created");
 }

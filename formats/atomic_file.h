@@ -9,6 +9,9 @@
 
 namespace zsq::formats {
 
+// In the names of files that are being written; they remain only of processes that were killed.
+inline constexpr std::string_view kUnfinished = ".tmp-";
+
 // A file that appears whole or not at all: written beside its place under a temporary name, flushed
 // to disk and renamed by commit(). Without commit() nothing remains.
 class AtomicFile {

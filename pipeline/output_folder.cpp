@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kLock = ".lock";
+
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(ErrorCode::bad_input, "cannot " + what + "; choose another with --output_path");
 }
@@ -33,6 +35,16 @@ void require_writable(const fs::path& folder) {
   fs::remove(probe);
 }
 
+// What a killed process was writing (formats/atomic_file.h).
+void remove_unfinished_files(const fs::path& folder) {
+  std::error_code missing;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.path().filename().string().find(formats::kUnfinished) != std::string::npos)
+      unfinished.push_back(entry.path());
+  for (const fs::path& path : unfinished) fs::remove(path);
+}
+
 }  // namespace
 
 void OutputFolder::prepare() const {
@@ -40,7 +52,15 @@ void OutputFolder::prepare() const {
   require_writable(path_);
 }
 
-bool OutputFolder::open(const std::string& identity, bool resume, Observer& observer) const {
+bool OutputFolder::open(const std::string& identity, bool resume, Observer& observer) {
+  prepare();
+  lock_.emplace(path_ / kLock);
+  if (!lock_->try_lock())
+    throw Error(ErrorCode::bad_input, "another run writes to '" + path_.string() +
+                                          "'; wait for its end, or choose another folder with "
+                                          "--output_path");
+  remove_unfinished_files(path_);
+  remove_unfinished_files(path_ / "checkpoint");
   const fs::path record = path_ / "checkpoint" / "identity.txt";
   if (resume && fs::exists(record)) {
     const auto bytes = formats::read_file(record);
@@ -49,19 +69,21 @@ bool OutputFolder::open(const std::string& identity, bool resume, Observer& obse
       throw Error(ErrorCode::usage, "the checkpoint in '" + path_.string() + "' belongs to " +
                                         before + ", this run is of " + identity +
                                         "; use the same, or run without --resume");
-    require_writable(path_);
     return true;
   }
   if (resume)
     observer.on_message(LogLevel::info, "nothing to resume in '" + path_.string() +
                                             "': starting from the beginning");
-  prepare();
-  remove_checkpoint();
+  fs::remove_all(path_ / "checkpoint");
   create_folder(path_ / "checkpoint");
   formats::write_atomically(record, std::string_view(identity));
   return false;
 }
 
-void OutputFolder::remove_checkpoint() const { fs::remove_all(path_ / "checkpoint"); }
+void OutputFolder::close() {
+  fs::remove_all(path_ / "checkpoint");
+  fs::remove(path_ / kLock);
+  lock_.reset();
+}
 
 }  // namespace zsq::pipeline

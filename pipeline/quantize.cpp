@@ -114,7 +114,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"), std::string_view(to_html(report)));
-  run.output.remove_checkpoint();
+  run.output.close();
   require_accuracy(report, options.min_top1);
   return report;
 }

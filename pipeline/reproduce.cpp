@@ -2,9 +2,12 @@
 #include "pipeline/reproduce.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "formats/atomic_file.h"
+#include "formats/file_lock.h"
 #include "pipeline/boundary.h"
 #include "pipeline/children.h"
 #include "pipeline/generate.h"
@@ -112,13 +115,21 @@ class TableRun {
     for (const std::size_t number : missing) {
       const PlannedCell& planned = cells_[number];
       if (planned.bank.empty() || fs::exists(planned.bank)) continue;
+      // Cells may run on several machines: one makes the bank, the others wait for it.
+      formats::FileLock lock(planned.bank.string() + ".lock");
+      while (!lock.try_lock()) {
+        if (observer.stop_requested())
+          throw Error(ErrorCode::stopped, "stopped while another process makes the image bank");
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      }
+      if (fs::exists(planned.bank)) continue;
       observer.on_message(LogLevel::info, "making the image bank " + planned.bank.string());
       GenerateOptions options;
       options.recipe = planned.recipe;
       options.recipe.process.seed = 0;
       options.images = planned.bank_images;
       options.form = "safetensors";
-      const fs::path folder = options_.output / "bank";
+      const fs::path folder = planned.bank.string() + ".partial";
       generate(inputs_.model_of(planned.network), options, folder, &observer);
       fs::rename(folder / "bank.safetensors", planned.bank);
       fs::remove_all(folder);

@@ -2,6 +2,8 @@
 #include "pipeline/output_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -30,10 +32,10 @@ std::string message_of(const std::function<void()>& action) {
 }
 
 TEST_F(OutputFolderTest, IsCreatedWithItsParents) {
-  const OutputFolder folder(temporary_ / "a" / "b");
+  OutputFolder folder(temporary_ / "a" / "b");
   EXPECT_FALSE(fs::exists(temporary_ / "a"));
   folder.open("model a", false, silent_);
-  folder.remove_checkpoint();
+  folder.close();
   EXPECT_TRUE(fs::is_empty(temporary_ / "a" / "b"));
 }
 
@@ -58,7 +60,7 @@ TEST_F(OutputFolderTest, SaysThatAFolderTakesNoFiles) {
 }
 
 TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
-  const OutputFolder folder(temporary_ / "new");
+  OutputFolder folder(temporary_ / "new");
   EXPECT_FALSE(folder.open("model a", false, silent_));
   std::ofstream(folder.checkpoint()) << "state";
   EXPECT_TRUE(folder.open("model a", true, silent_));
@@ -70,17 +72,40 @@ TEST_F(OutputFolderTest, ResumesTheSameRunOnly) {
 
 // A job script that always says --resume needs no condition.
 TEST_F(OutputFolderTest, WithNothingToResumeStartsAnew) {
-  const OutputFolder folder(temporary_ / "new");
+  OutputFolder folder(temporary_ / "new");
   EXPECT_FALSE(folder.open("model a", true, silent_));
   EXPECT_TRUE(folder.open("model a", true, silent_));
 }
 
 TEST_F(OutputFolderTest, ANewRunDropsTheOldState) {
-  const OutputFolder folder(temporary_.path());
+  OutputFolder folder(temporary_.path());
   folder.open("a", false, silent_);
   std::ofstream(folder.checkpoint()) << "state";
   folder.open("a", false, silent_);
   EXPECT_FALSE(fs::exists(folder.checkpoint()));
+}
+
+// In a process of its own: a lock excludes other processes only.
+TEST_F(OutputFolderTest, IsOfOneRunAtATime) {
+  OutputFolder folder(temporary_ / "new");
+  folder.open("a", false, silent_);
+  std::ofstream(folder.checkpoint()) << "state";
+  const auto elsewhere = [&](bool resume) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const std::string message =
+          message_of([&] { OutputFolder(temporary_ / "new").open("a", resume, silent_); });
+      ::_exit(message.starts_with("another run writes to '") ? 3 : 4);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(elsewhere(false), 3);
+  EXPECT_EQ(elsewhere(true), 3);
+  EXPECT_TRUE(fs::exists(folder.checkpoint()));  // as it was
+  folder.close();
+  EXPECT_EQ(elsewhere(false), 4);
 }
 
 }  // namespace
