@@ -25,6 +25,30 @@ struct ReconstructOptions {
   std::int64_t memory = 2048;
 };
 
+// How fast a block's parameters learn, and from when.
+template <class Visitor, class Options>
+void visit_reconstruction_rates(Visitor&& visit, Options& o) {
+  visit(
+      SettingInfo{"reconstruct.rounding_lr",
+                  "learning rate of the rounding variables times the number of steps: Adam's rate "
+                  "is this divided by the steps, so a run of any length can move them equally far",
+                  "", 0, 1e4, "AdaRound"},
+      o.rounding_lr);
+  visit(SettingInfo{"reconstruct.scale_lr",
+                    "the same for the logarithms of scales below 8 bits, with a cosine schedule; "
+                    "none ends further than this from where it began",
+                    "", 0, 100, "Genie-M"},
+        o.scale_lr);
+  visit(SettingInfo{"reconstruct.bias_lr",
+                    "the same for BatchNorm beta and biases; 0: they are not trained", "", 0, 100},
+        o.bias_lr);
+  visit(SettingInfo{"reconstruct.scale_start",
+                    "share of the steps after which scales and biases begin to learn; until then "
+                    "only rounding does",
+                    "", 0, 0.99},
+        o.scale_start);
+}
+
 template <class Visitor, class Options>
 void visit_reconstruct_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"reconstruct.iterations",
@@ -51,25 +75,7 @@ void visit_reconstruct_settings(Visitor&& visit, Options& o) {
                     "activation quantizer",
                     "", 0, 1, "QDrop"},
         o.qdrop_probability);
-  visit(
-      SettingInfo{"reconstruct.rounding_lr",
-                  "learning rate of the rounding variables times the number of steps: Adam's rate "
-                  "is this divided by the steps, so a run of any length can move them equally far",
-                  "", 0, 1e4, "AdaRound"},
-      o.rounding_lr);
-  visit(SettingInfo{"reconstruct.scale_lr",
-                    "the same for the logarithms of scales below 8 bits, with a cosine schedule; "
-                    "none ends further than this from where it began",
-                    "", 0, 100, "Genie-M"},
-        o.scale_lr);
-  visit(SettingInfo{"reconstruct.bias_lr",
-                    "the same for BatchNorm beta and biases; 0: they are not trained", "", 0, 100},
-        o.bias_lr);
-  visit(SettingInfo{"reconstruct.scale_start",
-                    "share of the steps after which scales and biases begin to learn; until then "
-                    "only rounding does",
-                    "", 0, 0.99},
-        o.scale_start);
+  visit_reconstruction_rates(visit, o);
   visit(SettingInfo{"reconstruct.regularizer_weight",
                     "weight of the rounding regularizer, relative to the block's initial error", "",
                     0, 1e6, "AdaRound"},
