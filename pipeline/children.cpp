@@ -3,10 +3,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -17,23 +18,40 @@
 namespace zsq::pipeline {
 namespace {
 
+constexpr int kCannotStart = 127;  // as shells report it
+
+int open_or_refuse(const std::filesystem::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (descriptor < 0)
+    throw Error(ErrorCode::bad_input,
+                "'" + path.string() + "' cannot be opened: " + std::strerror(errno));
+  return descriptor;
+}
+
+// A child dies with this process, however that dies: nothing else would end it, and the next run
+// would find it at work in its folder. Between fork and exec only calls that signal handlers may
+// make.
 pid_t start(const ChildJob& job) {
   std::vector<char*> words;
   for (const std::string& word : job.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, job.log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  pid_t child = -1;
-  const int failure =
-      posix_spawn(&child, words[0], &files, /*attributes=*/nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failure != 0)
-    throw Error(ErrorCode::bad_input, "'" + job.words[0] + "' cannot be started (log '" +
-                                          job.log.string() + "'): " + std::strerror(failure));
+  const int nothing = open_or_refuse("/dev/null", O_RDWR);
+  const int log = open_or_refuse(job.log, O_WRONLY | O_CREAT | O_TRUNC);
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(kCannotStart);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    ::dup2(log, STDERR_FILENO);
+    ::execv(words[0], words.data());
+    ::_exit(kCannotStart);
+  }
+  ::close(nothing);
+  ::close(log);
+  if (child < 0)
+    throw Error(ErrorCode::internal,
+                std::string("no process can be started: ") + std::strerror(errno));
   return child;
 }
 

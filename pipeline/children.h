@@ -16,8 +16,9 @@ struct ChildJob {
 };
 
 // Runs all jobs, `jobs_at_once` at a time, in order. `before` is called with a job's number before
-// it starts, `after` with its exit code (128 + signal where one ended it). Where the observer asks
-// to stop, the running ones get SIGTERM, are waited for, and Error(stopped) is thrown.
+// it starts, `after` with its exit code (128 + signal where one ended it, 127 where the program is
+// not there). Where the observer asks to stop, the running ones get SIGTERM, are waited for, and
+// Error(stopped) is thrown.
 void run_children(const std::vector<ChildJob>& jobs, std::int64_t jobs_at_once, Observer& observer,
                   const std::function<void(std::size_t)>& before,
                   const std::function<void(std::size_t, int)>& after);

@@ -2,8 +2,11 @@
 // Covers also pipeline/children, pipeline/reproduce, pipeline/tables/cells, pipeline/tables/inputs,
 // pipeline/tables/table_text.
 // A table of runs from start to end: listed, stopped by a fault, gone on with, complete.
+#include <signal.h>
+
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <thread>
 
 #include "formats/atomic_file.h"
 #include "tests/cli/program.h"
@@ -25,16 +28,32 @@ class Reproduce : public Cli {
   }
   void TearDown() override { unsetenv("ZSQ_CACHE"); }
 
-  std::string command(const std::string& more = "") const {
+  std::string command(const std::string& more = "", int iterations = 12) const {
     return "reproduce " + path("rows") + " --model " + tiny().model.string() + " -o " +
-           path("out") + " --seeds 0,1 --iterations 12 --jobs 2 --bank_images 8 --threads 1" +
-           " --preset cifar10 --eval_data " + tiny().images.string() + " " + more;
+           path("out") + " --seeds 0,1 --jobs 2 --bank_images 8 --threads 1 --iterations " +
+           std::to_string(iterations) + " --preset cifar10 --eval_data " + tiny().images.string() +
+           " " + more;
   }
   static nlohmann::json json(const std::string& text) { return nlohmann::json::parse(text); }
   static fs::file_time_type written(const fs::path& cell) {
     return fs::last_write_time(cell / "report.json");
   }
 };
+
+// Otherwise they would go on, and the next run would find their folders taken.
+TEST_F(Reproduce, CellsEndWithTheProcessThatStartedThem) {
+  const std::string one = "--cell 2 --set process.checkpoint_every=1";
+  const pid_t parent = start(command(one, 100000));
+  const fs::path state = folder_ / "out" / "2_loop" / "seed0" / "checkpoint" / "state.safetensors";
+  while (!fs::exists(state) && waitpid(parent, nullptr, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(parent, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFSIGNALED(status)) << text_of(path("stderr"));
+  const Outcome again = run(command(one));
+  EXPECT_EQ(again.code, 0) << again.err << text_of(path("out/2_loop/seed0/log.txt"));
+}
 
 TEST_F(Reproduce, ATableIsRunOnUntilItIsWhole) {
   const Outcome listed = run(command("--list"));
