@@ -8,7 +8,7 @@ namespace {
 template <bool kWrites, class T>
 ZSQ_VECTORIZED void backward_rows(const T* x, const T* dy, T* dx, LaneRows<2> rows,
                                   CodeRange range) {
-  const auto [scale, zero_point] = rows.params;
+  const float *scale = rows.params[0], *zero_point = rows.params[1];
   for_each_element<1>(rows, [=](std::int64_t i, std::int64_t j, float* sums) ZSQ_INLINED_LAMBDA {
     const float v = load(x[i]), above = load(dy[i]);
     const UniformGrid grid{scale[j], zero_point[j], range};
