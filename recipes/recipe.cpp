@@ -133,6 +133,13 @@ class Loader {
  public:
   explicit Loader(Recipe& recipe) : recipe_(recipe) {}
 
+  // Names joined by '+', one after the other.
+  void load_joined(const std::string& names, const fs::path& folder, const std::string& where) {
+    std::istringstream parts(names);
+    for (std::string part; std::getline(parts, part, '+');) load(part, folder, where);
+  }
+
+ private:
   void load(const std::string& given, const fs::path& folder, const std::string& where) {
     const std::string name = recipes::current_recipe(given);
     warn_of_rename(recipe_, where, given, name);
@@ -147,7 +154,6 @@ class Loader {
     chain_.pop_back();
   }
 
- private:
   void read(const Source& source) {
     YAML::Node root;
     try {
@@ -160,7 +166,7 @@ class Loader {
            "a recipe is a map of sections (finetune: ..., quantize: ...); found something else");
     if (const YAML::Node parents = root["extends"])
       for (const std::string& parent : raw_value(parents, source, "extends").items)
-        load(parent, source.folder, place(source, parents));
+        load_joined(parent, source.folder, place(source, parents));
     read_map(source, root, "");
   }
 
@@ -219,8 +225,7 @@ class Loader {
 
 Recipe load_recipe(const std::string& name, const std::vector<std::string>& overrides) {
   Recipe recipe;
-  std::istringstream parts(name);
-  for (std::string part; std::getline(parts, part, '+');) Loader(recipe).load(part, {}, "recipe");
+  Loader(recipe).load_joined(name, {}, "recipe");
   recipe.name = name;
   for (const std::string& override : overrides) apply_override(recipe, override);
   validate(recipe);

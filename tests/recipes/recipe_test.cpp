@@ -153,6 +153,9 @@ TEST_F(RecipeTest, ExtendsAppliesParentsFirstAndOverridesLast) {
   EXPECT_EQ(r.finetune.batch_size, 20);
   EXPECT_EQ(r.process.seed, 5);
   EXPECT_EQ(r.process.checkpoint_every, load_recipe("deploy_cpu").process.checkpoint_every);
+  const Recipe joined = load_recipe(write("joined.yaml", "extends: instant+gptq+parent.yaml\n"));
+  EXPECT_EQ(joined.quantize.weights.rounding, WeightRounding::gptq);
+  EXPECT_EQ(joined.process.seed, 3);
 }
 
 TEST_F(RecipeTest, CyclesAreRefused) {
