@@ -17,7 +17,7 @@ ZSQ_VECTORIZED void sum_rows(const T* x, LaneRows<1> rows) {
 
 template <class T>
 ZSQ_VECTORIZED void backward_rows(const T* x, T* dx, LaneRows<3> rows) {
-  const auto [mean, a, b] = rows.params;
+  const float *mean = rows.params[0], *a = rows.params[1], *b = rows.params[2];
   for_each_element<0>(rows, [=](std::int64_t i, std::int64_t j, float*) ZSQ_INLINED_LAMBDA {
     store(dx[i], a[j] + b[j] * (load(x[i]) - mean[j]));
   });

@@ -100,7 +100,7 @@ struct ToImage : torch::autograd::Function<ToImage> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     check_first_order("conv_to_image");
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], weight = saved[1];
+    const at::Tensor &x = saved[0], &weight = saved[1];
     const TapSizes sizes = sizes_of(x, weight, ctx->saved_data["padding"].toInt());
     const at::Tensor dy = grads[0].contiguous(at::MemoryFormat::ChannelsLast);
     const at::Tensor matrix = output_taps(weight, x.scalar_type()), all = pixels(x);

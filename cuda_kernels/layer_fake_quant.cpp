@@ -217,7 +217,7 @@ at::Tensor changed_codes(const std::vector<QuantLayer>& before,
       views.push_back({x.const_data_ptr<float>(), weights.back().const_data_ptr<float>(), x.numel(),
                        old_grid, grid, static_cast<std::int64_t>(i)});
   }
-  const at::Tensor counts = at::zeros({std::ssize(before)}, weights[0].options().dtype(at::kLong));
+  at::Tensor counts = at::zeros({std::ssize(before)}, weights[0].options().dtype(at::kLong));
   std::int64_t* out = counts.mutable_data_ptr<std::int64_t>();
   if (counts.is_cuda()) {
     const CudaScope cuda(op, counts.device());
