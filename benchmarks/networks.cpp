@@ -59,7 +59,7 @@ void take_statistics_from_noise(models::Model& model, std::uint64_t seed) {
 
 models::Model built_in(const std::string& architecture, std::int64_t image_size,
                        std::uint64_t seed) {
-  models::Model model = models::build(architecture, {}, seed);
+  models::Model model = models::build(architecture, {}, {.seed = seed});
   if (image_size > 0) model.graph.input_shape = {3, image_size, image_size};
   take_statistics_from_noise(model, seed);
   return model;
@@ -69,21 +69,22 @@ models::Model residual_network(std::int64_t width, std::int64_t units, std::int6
                                std::uint64_t seed) {
   constexpr std::int64_t kClasses = 10;
   const formats::NamedArrays random;
-  models::Builder net(random, seed, image_size);
+  models::Builder net(random, {.seed = seed}, image_size);
   const auto conv_bn = [&](models::NodeId x, const std::string& name,
                            const models::ConvSpec& spec) {
     return net.batch_norm(net.conv(x, name, spec), name + ".bn");
   };
-  auto x = net.relu(conv_bn(net.input(), "stem", {width, 3}));
+  const auto relu = [&](models::NodeId x) { return net.activate(x, models::Activation::relu); };
+  auto x = relu(conv_bn(net.input(), "stem", {width, 3}));
   for (int stage = 0; stage < 3; ++stage) {
     for (std::int64_t unit = 0; unit < units; ++unit) {
       const auto name = "stage" + std::to_string(stage) + ".unit" + std::to_string(unit);
       const auto out = width << stage;
       const std::int64_t stride = stage > 0 && unit == 0 ? 2 : 1;
-      auto y = net.relu(conv_bn(x, name + ".conv1", {out, 3, stride}));
+      auto y = relu(conv_bn(x, name + ".conv1", {out, 3, stride}));
       y = conv_bn(y, name + ".conv2", {out, 3});
       if (net.channels(x) != out) x = conv_bn(x, name + ".shortcut", {out, 1, stride});
-      x = net.relu(net.add(name + ".add", models::Add{}, {y, x}));
+      x = relu(net.add(name + ".add", models::Add{}, {y, x}));
     }
   }
   x = net.add("pool", models::GlobalAvgPool{}, {x});

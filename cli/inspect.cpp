@@ -76,6 +76,15 @@ void print_sensitivity(const SensitivityReport& r) {
   }
 }
 
+void print_architectures() {
+  std::printf("%-26s %-22s %11s %6s  %-34s %s\n", "name", "also", "parameters", "pixels", "paper",
+              "state dicts of");
+  for (const ArchitectureRow& row : architectures())
+    std::printf("%-26s %-22s %11lld %6lld  %-34s %s\n", row.name.c_str(), row.also.c_str(),
+                static_cast<long long>(row.parameters), static_cast<long long>(row.image_size),
+                row.paper.c_str(), row.implementations.c_str());
+}
+
 }  // namespace
 
 int inspect(const Arguments& arguments) {
@@ -84,7 +93,9 @@ int inspect(const Arguments& arguments) {
       "Layers, shapes, parameters, MACs, what BatchNorm allows, and the bits that each layer\n"
       "would have in a student by the recipe.");
   flags.positional("model", 1);
-  flags.toggle("list_archs", "the built-in architectures that --arch names");
+  flags.toggle(
+      "list_archs",
+      "the built-in architectures that --arch names, with parameters, image size and sources");
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
   flags.toggle("sensitivity",
@@ -102,7 +113,7 @@ int inspect(const Arguments& arguments) {
     return 0;
   }
   if (flags.on("list_archs")) {
-    for (const std::string& name : architectures()) std::cout << name << "\n";
+    json ? void(std::cout << to_json(architectures()) << "\n") : print_architectures();
     return 0;
   }
   const InspectReport report = zsq::inspect(flags.required("model", "MODEL"), flags.recipe());

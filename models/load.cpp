@@ -58,7 +58,8 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
                  const std::string& noted, const std::filesystem::path& path) {
   const auto known = architecture_names();
   auto name = options.arch;
-  if (name.empty() && std::count(known.begin(), known.end(), noted) > 0) name = noted;
+  const auto untagged = noted.substr(0, noted.find('.'));
+  if (name.empty() && std::count(known.begin(), known.end(), untagged) > 0) name = noted;
   if (name.empty()) {
     std::string list;
     for (const auto& one : known) list += (list.empty() ? "" : ", ") + one;
@@ -67,7 +68,7 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
                      ": name the network with --arch. Known: " + list);
   }
   if (state.empty()) refuse(path, "holds no tensors");
-  return build(name, state);
+  return build(name, state, {.image_size = options.image_size});
 }
 
 Model read(const std::filesystem::path& path, const LoadOptions& options) {

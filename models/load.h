@@ -20,8 +20,9 @@ using QuantizeChainFactory = std::function<std::shared_ptr<const CustomOp>(
     const std::string& node_name, const QuantizeChain& chain, ParameterStore& parameters)>;
 
 struct LoadOptions {
-  std::string arch;             // built-in architecture, for files with weights only
-  std::int64_t image_size = 0;  // for files with dynamic height and width; 0: not given
+  std::string arch = {};  // built-in architecture, for files with weights only
+  // For files that leave height and width open, as those with weights only do; 0: not given.
+  std::int64_t image_size = 0;
   QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator
 };
 
@@ -33,13 +34,26 @@ Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});
 
-// Built-in architectures, under torchvision's, pytorchcv's and the given checkpoints' names.
-std::vector<std::string> architecture_names();
-// The graph with uninitialised names filled from `state`; Error(bad_input) lists missing,
-// unexpected and wrongly shaped tensors. An empty `state` gives He-normal weights from `seed`
-// (benchmarks).
+// A built-in architecture. Its state dict is read under the names of each of the implementations.
+struct ArchitectureInfo {
+  std::string name, also;  // torchvision's name if it has one; timm's, if that is another
+  std::int64_t parameters = 0, image_size = 0;  // as published, of 1000 classes
+  std::string paper, implementations;  // "He et al., arXiv 1512.03385"; "torchvision, timm"
+};
+std::vector<ArchitectureInfo> architectures();  // by name
+std::vector<std::string> architecture_names();  // name and also, and timm's tags are allowed
+
+struct BuildOptions {
+  std::uint64_t seed = 0;           // of the weights, if there is no state
+  bool zero_weights = false;        // then, instead of random ones
+  std::int64_t image_size = 0;      // height and width; 0: the architecture's
+  std::string implementation = {};  // whose names a network without a state has; empty: the first
+};
+// The network with the parameters of `state`; Error(bad_input) lists missing, unexpected and
+// wrongly shaped tensors, with the nearest name and the expected shape. An empty `state` gives
+// He-normal weights (benchmarks).
 Model build(const std::string& architecture, const formats::NamedArrays& state,
-            std::uint64_t seed = 0);
+            const BuildOptions& options = {});
 
 // Same dtype (u4: u8), owns its memory.
 at::Tensor to_tensor(const formats::Array& array);
@@ -52,6 +66,7 @@ struct BatchNormVerdict {
   std::string explanation;  // what was found, and the export line that keeps BatchNorm
 };
 BatchNormVerdict inspect_batch_norm(const Model& model);
+
 void require_batch_norm(const Model& model);  // Error(unsupported_model) with the explanation
 
 // Multiply-accumulates of one image, per node (index = NodeId; 0 if there are none).

@@ -92,7 +92,25 @@ InspectReport inspect(const std::filesystem::path& model, const Recipe& recipe) 
   return pipeline::at_boundary([&] { return inspect_inside(model, recipe); });
 }
 
-std::vector<std::string> architectures() { return models::architecture_names(); }
+std::vector<ArchitectureRow> architectures() {
+  std::vector<ArchitectureRow> rows;
+  for (const auto& one : models::architectures())
+    rows.push_back(
+        {one.name, one.also, one.parameters, one.image_size, one.paper, one.implementations});
+  return rows;
+}
+
+std::string to_json(const std::vector<ArchitectureRow>& rows) {
+  auto list = pipeline::Json::array();
+  for (const ArchitectureRow& row : rows)
+    list.push_back({{"name", row.name},
+                    {"also", row.also},
+                    {"parameters", row.parameters},
+                    {"image_size", row.image_size},
+                    {"paper", row.paper},
+                    {"implementations", row.implementations}});
+  return pipeline::dump({{"architectures", list}});
+}
 
 std::string to_json(const InspectReport& report) {
   auto layers = pipeline::Json::array();

@@ -33,7 +33,14 @@ struct InspectReport {
 // The recipe says which student the bits are of.
 InspectReport inspect(const std::filesystem::path& model, const Recipe& recipe = load_recipe());
 
-std::vector<std::string> architectures();  // names for model.arch
+// A built-in architecture, for files that hold weights only (recipe key model.arch).
+struct ArchitectureRow {
+  std::string name, also;  // another name of it: timm's
+  std::int64_t parameters = 0, image_size = 0;
+  std::string paper, implementations;  // those whose state dicts are read, comma-separated
+};
+std::vector<ArchitectureRow> architectures();
+std::string to_json(const std::vector<ArchitectureRow>& rows);
 
 std::string to_json(const InspectReport& report);
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "core/seed.h"
 
 namespace zsq::models {
@@ -27,44 +28,73 @@ Pads tensorflow_same(const Shape& x, const ConvSpec& spec) {
   return pads;
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
+std::string text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
+
+constexpr std::size_t kShown = 6;  // names of each kind in a message
 
 std::string first_few(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  std::string text;
+  std::string list;
   for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
+    list += (i == 0 ? "" : ", ") + names[i];
   }
-  return text + (names.size() > kShown ? ", ..." : "");
+  return list + (names.size() > kShown ? ", ..." : "");
+}
+
+// Whether a weight of a convolution over a whole map is that of a linear layer.
+bool is_flat_form(const Shape& conv, const Shape& linear) {
+  return conv.size() == 4 && linear.size() == 2 && conv[0] == linear[0] &&
+         conv[1] * conv[2] * conv[3] == linear[1];
 }
 
 }  // namespace
 
-Builder::Builder(const formats::NamedArrays& state, std::uint64_t seed, std::int64_t image_size)
-    : state_(state), seed_(seed) {
+std::string fill(const std::string& pattern, Fillings fillings) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '#') {
+      name += pattern[i];
+      continue;
+    }
+    ++i;
+    for (const auto& [letter, filling] : fillings)
+      if (letter == pattern[i]) name += filling;
+  }
+  return name;
+}
+
+Names fill(const Names& names, const std::string& prefix, Fillings fillings) {
+  return {prefix + fill(names.conv, fillings), prefix + fill(names.norm, fillings)};
+}
+
+Builder::Builder(const formats::NamedArrays& state, const BuildOptions& options,
+                 std::int64_t image_size)
+    : state_(state), options_(options) {
+  if (options.image_size > 0) image_size = options.image_size;
   model_.graph.input_shape = {3, image_size, image_size};
   model_.graph.add({"input", Input{}, {}});
   shapes_.push_back({1, 3, image_size, image_size});
+}
+
+bool Builder::fits(const Convention& convention) const {
+  if (state_.empty()) return options_.implementation == convention.implementation;
+  return formats::find(state_, std::string(convention.classifier) + ".weight") != nullptr;
 }
 
 // From the state; without one, normal numbers of a stream of their own, or a constant.
 void Builder::parameter(const std::string& name, const Shape& shape, double deviation,
                         double mean) {
   auto value = at::full(shape, mean, at::kFloat);
-  if (state_.empty() && deviation > 0) {
+  if (state_.empty() && deviation > 0 && !options_.zero_weights) {
     value.normal_(mean, deviation,
-                  at::make_generator<at::CPUGeneratorImpl>(stream_seed(seed_, name, 0)));
+                  at::make_generator<at::CPUGeneratorImpl>(stream_seed(options_.seed, name, 0)));
   } else if (const auto* found = formats::find(state_, name)) {
-    if (found->shape == shape) {
-      value = to_tensor(*found).to(at::kFloat);
+    if (found->shape == shape || is_flat_form(found->shape, shape)) {
+      value = to_tensor(*found).to(at::kFloat).reshape(shape);
     } else {
-      misshapen_.push_back(name + " " + c10::str(at::IntArrayRef(found->shape)) + " instead of " +
-                           c10::str(at::IntArrayRef(shape)));
+      misshapen_.push_back(name + " " + text(found->shape) + " instead of " + text(shape));
     }
   } else if (!state_.empty()) {
-    missing_.push_back(name);
+    missing_.emplace_back(name, shape);
   }
   model_.parameters.set(name, std::move(value));
 }
@@ -84,20 +114,41 @@ NodeId Builder::after(NodeId x, const std::string& suffix, Op op) {
   return add(model_.graph[x].name + suffix, std::move(op), {x});
 }
 
+NodeId Builder::activate(NodeId x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      break;
+    case Activation::relu:
+      return after(x, ".relu", Clip{});
+    case Activation::relu6:
+      return after(x, ".relu6", Clip{0, 6});
+    case Activation::hard_swish:
+      return after(x, ".hard_swish", HardSwish{});
+    case Activation::silu:
+      return add(model_.graph[x].name + ".silu", Mul{}, {x, after(x, ".sigmoid", Sigmoid{})});
+  }
+  return x;
+}
+
 NodeId Builder::conv(NodeId x, const std::string& name, const ConvSpec& spec) {
   const auto in = channels(x) / spec.groups;
   const auto fan_in = in * spec.kernel * spec.kernel;
   parameter(name + ".weight", {spec.out, in, spec.kernel, spec.kernel},
             std::sqrt(2.0 / static_cast<double>(fan_in)), 0);
   const auto half = spec.kernel / 2;
-  const auto pads = spec.tensorflow_same
+  const auto pads = convention_.tensorflow_same
                         ? tensorflow_same(shapes_[static_cast<std::size_t>(x)], spec)
                         : Pads{half, half, half, half};
   const Conv2d op{{spec.stride, spec.stride}, pads, {1, 1}, spec.groups};
-  return append({name, op, {x}, {{"weight", name + ".weight"}}});
+  std::map<std::string, std::string> params{{"weight", name + ".weight"}};
+  if (spec.bias) {
+    parameter(name + ".bias", {spec.out}, 0, 0);
+    params["bias"] = name + ".bias";
+  }
+  return append({name, op, {x}, params});
 }
 
-NodeId Builder::batch_norm(NodeId x, const std::string& name, double eps) {
+NodeId Builder::batch_norm(NodeId x, const std::string& name) {
   const std::tuple<const char*, const char*, double> roles[] = {{"gamma", ".weight", 1},
                                                                 {"beta", ".bias", 0},
                                                                 {"mean", ".running_mean", 0},
@@ -107,40 +158,62 @@ NodeId Builder::batch_norm(NodeId x, const std::string& name, double eps) {
     parameter(name + suffix, {channels(x)}, 0, value);
     params[role] = name + suffix;
   }
-  return append({name, BatchNorm{eps}, {x}, params});
+  return append({name, BatchNorm{convention_.eps}, {x}, params});
+}
+
+NodeId Builder::conv_bn(NodeId x, const Names& names, const ConvSpec& spec, Activation activation) {
+  return activate(batch_norm(conv(x, names.conv, spec), names.norm), activation);
+}
+
+NodeId Builder::gate(NodeId x, const GateSpec& spec) {
+  auto y = add(spec.reduce + ".pool", GlobalAvgPool{}, {x});
+  y = activate(conv(y, spec.reduce, {.out = spec.width, .bias = true}), spec.inner);
+  y = conv(y, spec.restore, {.out = channels(x), .bias = true});
+  y = spec.hard ? after(y, ".hard_sigmoid", HardSigmoid{}) : after(y, ".sigmoid", Sigmoid{});
+  return add(spec.restore + ".mul", Mul{}, {x, y});
+}
+
+NodeId Builder::linear(NodeId x, const std::string& name, std::int64_t out) {
+  if (shapes_[static_cast<std::size_t>(x)].size() > 2) x = add(name + ".flatten", Flatten{}, {x});
+  const auto in = channels(x);
+  parameter(name + ".weight", {out, in}, std::sqrt(2.0 / static_cast<double>(in)), 0);
+  parameter(name + ".bias", {out}, 0, 0);
+  return append({name, Linear{}, {x}, {{"weight", name + ".weight"}, {"bias", name + ".bias"}}});
 }
 
 NodeId Builder::classifier(NodeId x, const std::string& name, std::int64_t classes, bool as_conv) {
   const auto* weight = formats::find(state_, name + ".weight");
   if (weight && !weight->shape.empty()) classes = weight->shape[0];
-  const auto in = channels(x);
-  const auto deviation = std::sqrt(2.0 / static_cast<double>(in));
-  if (as_conv) {
-    x = conv(x, name, {classes});
-    return add(name + ".flatten", Flatten{}, {x});
-  }
-  x = add(name + ".flatten", Flatten{}, {x});
-  parameter(name + ".weight", {classes, in}, deviation, 0);
-  parameter(name + ".bias", {classes}, 0, 0);
-  return append({name, Linear{}, {x}, {{"weight", name + ".weight"}, {"bias", name + ".bias"}}});
+  if (!as_conv) return linear(x, name, classes);
+  return add(name + ".flatten", Flatten{}, {conv(x, name, {classes})});
+}
+
+NodeId Builder::max_pool(NodeId x, const std::string& name) {
+  return add(name, MaxPool{{3, 3}, {2, 2}, {1, 1, 1, 1}}, {x});
 }
 
 Model Builder::finish(const std::string& architecture, NodeId output) {
-  std::vector<std::string> unexpected;
+  std::vector<std::string> missing, unexpected;
   for (const auto& [name, array] : state_) {
-    const bool counter = ends_with(name, "num_batches_tracked");
+    const bool counter = name.ends_with("num_batches_tracked");
     if (!counter && !model_.parameters.contains(name)) unexpected.push_back(name);
+  }
+  for (const auto& [name, shape] : missing_) {
+    const auto near = missing.size() < kShown ? nearest_name(name, unexpected) : "";
+    missing.push_back(name + " " + text(shape) +
+                      (near.empty() ? "" : " (the nearest name there is " + near + ")"));
   }
   std::string faults;
   const std::pair<const char*, const std::vector<std::string>&> lists[] = {
-      {"missing", missing_}, {"unexpected", unexpected}, {"of another shape", misshapen_}};
+      {"missing", missing}, {"unexpected", unexpected}, {"of another shape", misshapen_}};
   for (const auto& [kind, names] : lists) {
     if (names.empty()) continue;
     faults += "; " + std::to_string(names.size()) + " " + kind + ": " + first_few(names);
   }
   if (!faults.empty()) {
-    throw Error(ErrorCode::bad_input,
-                "the tensors are not those of architecture '" + architecture + "'" + faults);
+    throw Error(ErrorCode::bad_input, "the tensors are not those of architecture '" + architecture +
+                                          "' as " + convention_.implementation + " names them" +
+                                          faults);
   }
   model_.graph.output = output;
   model_.architecture = architecture;

@@ -19,9 +19,10 @@ constexpr double kGenerator = kGeneratorMap + 131072 + 2359296 + 4718592 + 44236
 
 inline models::Model small_network() {
   const formats::NamedArrays random;
-  models::Builder net(random, 1, 16);
-  auto x = net.relu(net.batch_norm(net.conv(net.input(), "conv1", {4, 3}), "bn1"));
-  x = net.relu(net.batch_norm(net.conv(x, "conv2", {8, 3, 2}), "bn2"));
+  models::Builder net(random, {.seed = 1}, 16);
+  constexpr auto kRelu = models::Activation::relu;
+  auto x = net.conv_bn(net.input(), {"conv1", "bn1"}, {4, 3}, kRelu);
+  x = net.conv_bn(x, {"conv2", "bn2"}, {8, 3, 2}, kRelu);
   x = net.add("pool", models::GlobalAvgPool{}, {x});
   return net.finish("small", net.classifier(x, "fc", 8));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/architectures/builder, models/architectures/efficientnet_lite0,
-// models/architectures/mobilenet_v2, models/architectures/registry, models/architectures/resnet.
+// Covers also models/architectures/builder, models/architectures/registry.
 // Built-in architectures: the published parameter and operation counts, the names of each
 // publisher, and the same outputs as the exported form of the same network.
 #include <ATen/TensorOperators.h>
@@ -95,11 +94,38 @@ INSTANTIATE_TEST_SUITE_P(BuiltIn, Architecture,
                                          Published{"resnet20_cifar100", 275572, 40556800, 19, 32}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(Architectures, AreAllMeasuredAbove) { EXPECT_EQ(architecture_names().size(), 6U); }
+// One of each further family, with torchvision's count of operations, rounded as published.
+struct Counted {
+  const char* name;
+  double billions;
+};
+
+TEST(Architectures, ComputeLogitsWithThePublishedNumberOfOperations) {
+  for (const auto& [name, billions] :
+       {Counted{"resnet34", 3.664}, Counted{"mobilenet_v3_small", 0.057},
+        Counted{"efficientnet_b0", 0.386}, Counted{"regnet_x_400mf", 0.414},
+        Counted{"regnet_y_400mf", 0.402}, Counted{"shufflenet_v2_x0_5", 0.04},
+        Counted{"densenet121", 2.834}, Counted{"vgg11_bn", 7.609}}) {
+    SCOPED_TRACE(name);
+    const auto model = build(name, {}, {.seed = 4});
+    const auto macs = multiply_accumulates(model);
+    const auto sum = std::accumulate(macs.begin(), macs.end(), std::int64_t{0});
+    EXPECT_NEAR(static_cast<double>(sum) * 1e-9, billions, 0.001);
+    const auto logits = run(model, image_for(model, 1));
+    EXPECT_EQ(logits.sizes(), (at::IntArrayRef{1, 1000}));
+    EXPECT_TRUE(logits.isfinite().all().item<bool>());
+  }
+}
+
+TEST(Build, TakesAnotherImageSize) {
+  const auto model = build("resnet18", {}, {.image_size = 64});
+  EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{3, 64, 64}));
+  EXPECT_EQ(run(model, image_for(model, 1)).sizes(), (at::IntArrayRef{1, 1000}));
+}
 
 TEST(Build, DrawsHeNormalWeightsFromTheSeed) {
-  const auto one = build("resnet18", {}, 1), again = build("resnet18", {}, 1);
-  const auto other = build("resnet18", {}, 2);
+  const auto one = build("resnet18", {}, {.seed = 1}), again = build("resnet18", {}, {.seed = 1});
+  const auto other = build("resnet18", {}, {.seed = 2});
   const auto& weight = one.parameters.at("layer3.1.conv2.weight");
   EXPECT_TRUE(weight.equal(again.parameters.at("layer3.1.conv2.weight")));
   EXPECT_FALSE(weight.equal(other.parameters.at("layer3.1.conv2.weight")));
@@ -130,7 +156,7 @@ TEST(Build, TakesTheNumberOfClassesFromTheClassifier) {
 
 // The same weights under pytorchcv's names: its ResNet-18 is torchvision's.
 TEST(Build, ReadsPytorchcvNames) {
-  const auto torchvision = build("resnet18", {}, 3);
+  const auto torchvision = build("resnet18", {}, {.seed = 3});
   formats::NamedArrays state;
   for (const auto& [name, array] : state_of(torchvision)) {
     const auto last = name.substr(name.rfind('.'));
@@ -194,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(PyTorch, SavedStateDict,
 TEST(StateDicts, TheMetadataMayNameTheArchitecture) {
   const test::TempFolder folder;
   const auto path = folder / "weights.safetensors";
-  const auto model = build("resnet20_cifar10", {}, 5);
+  const auto model = build("resnet20_cifar10", {}, {.seed = 5});
   formats::write_safetensors(path, {state_of(model), {{"arch", "resnet20_cifar10"}}});
   EXPECT_EQ(load(path).architecture, "resnet20_cifar10");
   formats::write_safetensors(path, {state_of(model), {{"arch", "my network"}}});
