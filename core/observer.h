@@ -13,6 +13,7 @@ struct Progress {
   std::int64_t step = 0, total = 0;
   double seconds = 0;                                   // since the phase began
   std::vector<std::pair<std::string, double>> metrics;  // loss, agreement, ... in display order
+  std::vector<std::pair<std::string, double>> details = {};  // for curves, not for a line of text
 };
 
 enum class LogLevel { debug, info, warning };
@@ -21,6 +22,10 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_progress(const Progress&) {}
+  // A measurement that is no step of its phase: a validation check, the result of a stage.
+  virtual void on_measurement(const Progress&) {}
+  // Stage `number`, from 1, of a run begins.
+  virtual void on_stage(std::int64_t /*number*/, const std::string& /*name*/) {}
   virtual void on_message(LogLevel, const std::string&) {}
   // Asked once per iteration; true ends the job at the next safe point, with its state saved.
   virtual bool stop_requested() { return false; }

@@ -157,7 +157,8 @@ Stage fine_tuning(const Run& run, bool calibrated, double one,
                                },
                            .checkpoint = run.output.checkpoint(),
                            .checkpoint_every = recipe.process.checkpoint_every,
-                           .resume = std::filesystem::exists(run.output.checkpoint())},
+                           .resume = std::filesystem::exists(run.output.checkpoint()),
+                           .on_images = run.on_images},
                           student);
           }};
 }

@@ -9,7 +9,10 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/describe.h"
 #include "pipeline/report/layer_errors.h"
+#include "pipeline/report/recorder.h"
+#include "pipeline/report/samples.h"
 #include "pipeline/report/verdict.h"
+#include "train/checkpoint.h"
 
 namespace zsq {
 namespace {
@@ -43,6 +46,25 @@ RunState begin(Run& run, const std::vector<Stage>& stages, quant::Student& stude
   RunState state;
   state.stages = tell_plan(run, stages);
   return state;
+}
+
+Finished finished_in(const Run& run, const RunState& state) {
+  Finished finished{state.finished, state.parts};
+  const fs::path training = run.output.checkpoint();
+  if (fs::exists(training)) finished.iterations = train::iterations_in(training);
+  return finished;
+}
+
+// From here on the run is recorded.
+void open(Recorder& recorder, Run& run, const RunState& state) {
+  recorder.open(run.output.file(""), finished_in(run, state));
+  std::optional<eval::Preprocessing> preprocessing;
+  if (eval::is_given(run.recipe.data))
+    preprocessing = preprocessing_of(run.teacher, run.recipe.data);
+  run.on_images = [&recorder, preprocessing](std::int64_t iteration, const at::Tensor& images) {
+    const eval::Image strip = sample_strip(images, preprocessing);
+    if (!strip.pixels.empty()) recorder.add_samples(iteration, strip);
+  };
 }
 
 void describe_quality(const Run& run, const quant::Student& student, QuantizeReport& report) {
@@ -82,7 +104,8 @@ void require_accuracy(const QuantizeReport& report, double min_top1) {
 
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,
                                const fs::path& output, Observer& observer) {
-  Run run = prepare(model, options, output, observer);
+  Recorder recorder(observer);
+  Run run = prepare(model, options, output, recorder);
   const bool resume = run.output.open(
       "model sha256 " + run.sha256 + " with preprocessing " + preprocessing_record(run.recipe.data),
       options.resume, observer);
@@ -98,7 +121,9 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const std::vector<Stage> stages = plan_stages(run, trained);
   const Identity identity = identity_of(run.recipe);
   RunState state = begin(run, stages, student, identity, resume);
+  open(recorder, run, state);
   run_stages(run, stages, student, state, identity);
+  recorder.close();
 
   report.stages = state.stages;
   report.blocks = state.blocks;

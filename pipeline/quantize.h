@@ -117,7 +117,8 @@ struct QuantizeReport {
 };
 
 // Writes model.onnx, model.safetensors, report.json, report.html and resolved.yaml into `output`,
-// each whole or not at all. Errors: core/error.h; stopped (by the observer) leaves
+// each whole or not at all, and, while it runs, history.jsonl, samples/ and TensorBoard's
+// events.out.tfevents.*. Errors: core/error.h; stopped (by the observer) leaves
 // output/checkpoint for `resume`; accuracy_gate comes after everything is saved. Evaluation never
 // changes the result.
 QuantizeReport quantize(const std::filesystem::path& model, const QuantizeOptions& options,

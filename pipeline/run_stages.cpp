@@ -23,6 +23,16 @@ std::string results_in_words(const std::vector<SyntheticResult>& results) {
   return words;
 }
 
+// After stage `number`.
+Progress as_measurement(const StageResult& result, std::int64_t number, std::int64_t stages) {
+  Progress measured{"held-out", number, stages, result.seconds, {}};
+  for (const auto& r : result.synthetic) {
+    measured.metrics.emplace_back("kl_" + r.kind, r.divergence);
+    measured.metrics.emplace_back("agreement_" + r.kind, r.agreement);
+  }
+  return measured;
+}
+
 // Of the student as it is; empty before the first stage and without held-out images.
 std::vector<SyntheticResult> last_kept(const RunState& state) {
   for (auto i = static_cast<std::size_t>(state.finished); i-- > 0;)
@@ -67,6 +77,8 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
       state.start = student.parameters.clone();
       write();
     }
+    const auto number = static_cast<std::int64_t>(i) + 1;
+    run.observer.on_stage(number, stages[i].name);
     run.say("stage " + std::to_string(i + 1) + " of " + std::to_string(stages.size()) + ": " +
             stages[i].name);
     const Stopwatch begin;
@@ -92,9 +104,10 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
       student.graph = graph;
       student.parameters = state.start.clone();
     }
+    run.observer.on_measurement(as_measurement(result, number, std::ssize(stages)));
     if (!result.synthetic.empty())
       run.say("  " + result.outcome + ": " + results_in_words(result.synthetic));
-    state.finished = static_cast<std::int64_t>(i) + 1;
+    state.finished = number;
     state.parts = 0;
   }
 }

@@ -62,6 +62,12 @@ Tally unpack(const formats::Array& array) {
   return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9)};
 }
 
+Tally tally_in(const formats::SafetensorsFile& file, const std::filesystem::path& path) {
+  const auto* tally = formats::find(file.tensors, kTally);
+  if (!tally) throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
+  return unpack(*tally);
+}
+
 [[noreturn]] void refuse_settings(const std::filesystem::path& path, const std::string& key,
                                   const std::string& before, const std::string& now) {
   throw Error(ErrorCode::usage, "'" + path.string() + "' was written with " + key + " = " + before +
@@ -102,13 +108,15 @@ Checkpoint load(const std::filesystem::path& path, const Settings& settings, at:
   }
   Checkpoint checkpoint;
   checkpoint.settings = file.metadata;
-  const auto* tally = formats::find(file.tensors, kTally);
-  if (!tally) throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
-  checkpoint.tally = unpack(*tally);
+  checkpoint.tally = tally_in(file, path);
   for (const auto& [name, array] : file.tensors) {
     if (name != kTally) checkpoint.tensors.emplace_back(name, models::to_tensor(array).to(device));
   }
   return checkpoint;
+}
+
+std::int64_t iterations_in(const std::filesystem::path& path) {
+  return tally_in(formats::read_safetensors(path), path).iterations;
 }
 
 }  // namespace zsq::train

@@ -37,4 +37,7 @@ void save(const std::filesystem::path& path, const Checkpoint& checkpoint);
 // first setting that differs from `settings`.
 Checkpoint load(const std::filesystem::path& path, const Settings& settings, at::Device device);
 
+// Of a checkpoint, whatever its settings. Error(bad_input): damaged, or not a checkpoint.
+std::int64_t iterations_in(const std::filesystem::path& path);
+
 }  // namespace zsq::train

@@ -23,16 +23,16 @@ at::Tensor DelayedMetrics::copy_of(std::vector<at::Tensor> numbers) const {
 }
 
 at::Tensor DelayedMetrics::numbers_of(const Batch& batch) const {
-  return copy_of({batch.loss, batch.skipped});
+  return copy_of({batch.loss, batch.statistics, batch.skipped});
 }
 
 at::Tensor DelayedMetrics::numbers_of(const StudentStep& student) const {
   return copy_of({student.loss, student.agreement, student.skipped});
 }
 
-void DelayedMetrics::add(std::string_view phase, const Pace& pace, const at::Tensor& generator,
-                         const at::Tensor& student) {
-  unread_.push_back({phase, pace.done(), pace.total(), pace.share(), generator, student});
+void DelayedMetrics::add(std::string_view phase, const Pace& pace, double factor,
+                         const at::Tensor& generator, const at::Tensor& student) {
+  unread_.push_back({phase, pace.done(), pace.total(), pace.share(), factor, generator, student});
   if (std::ssize(unread_) >= read_every_) read();
 }
 
@@ -45,7 +45,7 @@ void DelayedMetrics::read() {
     numbers.push_back(generator);
     numbers.push_back(iteration.student.defined() ? iteration.student : generator.new_zeros({3}));
   }
-  const auto rows = at::cat(numbers).view({-1, 5}).to(at::kCPU);
+  const auto rows = at::cat(numbers).view({-1, 6}).to(at::kCPU);
   const auto values = rows.accessor<double, 2>();
   const auto iterations = std::exchange(unread_, {});
   for (std::int64_t i = 0; i < std::ssize(iterations); ++i)
@@ -54,8 +54,8 @@ void DelayedMetrics::read() {
 
 void DelayedMetrics::report(const Iteration& iteration, const double* numbers) {
   const bool fine_tuned = iteration.phase == kFineTune;
-  const double loss_generator = numbers[0], loss_student = numbers[2];
-  const bool generator_skipped = numbers[1] != 0, student_skipped = numbers[4] != 0;
+  const double loss_generator = numbers[0], loss_student = numbers[3];
+  const bool generator_skipped = numbers[2] != 0, student_skipped = numbers[5] != 0;
   if (generator_skipped || student_skipped) count_skipped(iteration);
   const bool last = iteration.share > kLastPart;
   if (last && !generator_skipped) {
@@ -70,9 +70,10 @@ void DelayedMetrics::report(const Iteration& iteration, const double* numbers) {
                     iteration.done,
                     iteration.total,
                     phase_begin_.seconds(),
-                    {{"loss_generator", loss_generator}}};
+                    {{"loss_generator", loss_generator}},
+                    {{"bn_statistics", numbers[1]}, {"rate_factor", iteration.factor}}};
   if (fine_tuned) {
-    agreement_ = kDecay * agreement_ + numbers[3];
+    agreement_ = kDecay * agreement_ + numbers[4];
     agreement_weight_ = kDecay * agreement_weight_ + 1;
     progress.metrics.emplace_back("loss_student", loss_student);
     progress.metrics.emplace_back("agreement", agreement_ / agreement_weight_);

@@ -30,12 +30,13 @@ class DelayedMetrics {
         join_(std::move(join)) {}
 
   // Copies, in f64, on the CPU if every iteration is read.
-  at::Tensor numbers_of(const Batch& batch) const;          // [2]: loss, whether it was skipped
-  at::Tensor numbers_of(const StudentStep& student) const;  // [3]: agreement between the two
+  at::Tensor numbers_of(const Batch& batch) const;  // [3]: loss, BNS term, whether it was skipped
+  at::Tensor numbers_of(const StudentStep& student) const;  // [3]: loss, agreement, skipped
 
-  // Of the iteration that `pace` has just counted; `student` is undefined if there was no such
-  // step. Error(numeric_failure) if too many steps were skipped.
-  void add(std::string_view phase, const Pace& pace, const at::Tensor& generator,
+  // Of the iteration that `pace` has just counted, whose rates were multiplied by `factor`;
+  // `student` is undefined if there was no such step. Error(numeric_failure) if too many steps were
+  // skipped.
+  void add(std::string_view phase, const Pace& pace, double factor, const at::Tensor& generator,
            const at::Tensor& student = {});
   // All that were added and not read yet.
   void read();
@@ -46,7 +47,7 @@ class DelayedMetrics {
   struct Iteration {
     std::string_view phase;
     std::int64_t done, total;
-    double share;
+    double share, factor;
     at::Tensor generator, student;
   };
   at::Tensor copy_of(std::vector<at::Tensor> numbers) const;

@@ -52,15 +52,15 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   models::Taps taps{teacher_feature_nodes_, {}};
   const auto [logits, moments] = teacher_pass_(images, &taps, options_.precision);
   for (auto& feature : taps.values) feature = feature.detach();
+  const auto statistics = statistics_loss(generator_.options().statistics, moments, running_);
   const auto loss = losses::soft_cross_entropy(logits, draw.targets)
-                        .add(statistics_loss(generator_.options().statistics, moments, running_),
-                             generator_.options().bns_weight);
+                        .add(statistics, generator_.options().bns_weight);
   done(Part::teacher_forward);
   auto gradients = gradients_of(loss, adam_.parameters());
   done(Part::generator_backward);
   const bool targets = losses::any_needs(options_.loss_terms, &losses::Term::needs_targets);
   return {{images.detach(), logits.detach(), loss.detach(), any_not_finite(gradients),
-           std::move(taps.values), targets ? draw.targets : at::Tensor()},
+           std::move(taps.values), targets ? draw.targets : at::Tensor(), statistics.detach()},
           std::move(gradients)};
 }
 

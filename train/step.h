@@ -25,6 +25,7 @@ struct Batch {
   at::Tensor skipped;         // bool []: the gradient was not finite; nothing was changed
   std::vector<at::Tensor> features = {};  // the teacher's values at Step::feature_nodes()
   at::Tensor targets = {};                // f32 [N, classes], where a term of the loss wants them
+  at::Tensor statistics = {};             // []: the loss's BatchNorm-statistics term, unweighted
 };
 
 struct StudentStep {

@@ -49,6 +49,8 @@ void choose_convolutions(const TrainJob& job, Step& step, Observer& observer) {
   }
 }
 
+constexpr double kPartsShown = 6;  // of the schedule, at whose ends images are shown
+
 std::ptrdiff_t read_every(const TrainJob& job) {
   if (job.read_every > 0) return job.read_every;
   return device_of(job).is_cpu() || job.time_budget > 0 ? 1 : 16;
@@ -119,12 +121,13 @@ class Run {
 
   void warm_up() {
     const Stopwatch begin;
-    const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()),
-                                             rate_factor(options_, pace_.share()));
+    const double factor = rate_factor(options_, pace_.share());
+    const auto batch = steps_.generator_step(static_cast<std::uint64_t>(pace_.done()), factor);
     const auto numbers = metrics_.numbers_of(batch);
     pace_.warmup_took(begin.seconds());
-    metrics_.add(kWarmUp, pace_, numbers);
+    metrics_.add(kWarmUp, pace_, factor, numbers);
     tally_.warmup_seconds += begin.seconds();
+    show(batch.images);
   }
 
   void fine_tune() {
@@ -135,6 +138,7 @@ class Run {
     const double factor = rate_factor(options_, pace_.share());
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = steps_.generator_step(iteration, factor);
+    const at::Tensor images = batch.images;
     if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
     if (options_.low_pass_cutoff > 0)
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
@@ -144,8 +148,18 @@ class Run {
     steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
     const auto of_generator = metrics_.numbers_of(batch);
     pace_.finetune_took(begin.seconds());
-    metrics_.add(kFineTune, pace_, of_generator, of_student);
+    metrics_.add(kFineTune, pace_, factor, of_generator, of_student);
+    show(images);
     if (checks_done() > checks) check();
+  }
+
+  std::int64_t parts_done() const {
+    return pace_.done() > 0 ? static_cast<std::int64_t>(kPartsShown * pace_.share() + 1e-9) : -1;
+  }
+
+  void show(const at::Tensor& images) {
+    if (job_.on_images && parts_done() > shown_) job_.on_images(pace_.done(), images);
+    shown_ = parts_done();
   }
 
   void begin_checks() {
@@ -163,8 +177,13 @@ class Run {
   void check() {
     steps_.join();
     best_.check(pace_.done());
-    if (job_.time_budget <= 0) return;
     const auto& seen = best_.seen();
+    observer_.on_measurement({"validation",
+                              pace_.done(),
+                              pace_.total(),
+                              elapsed(),
+                              {{"kl", seen.last.kl}, {"agreement", seen.last.agreement}}});
+    if (job_.time_budget <= 0) return;
     pace_.reserve(after_ + seen.seconds / static_cast<double>(seen.checks) *
                                static_cast<double>(options_.validation_checks - checks_done()));
   }
@@ -231,6 +250,7 @@ class Run {
     resumed_seconds_ = tally_.seconds;
     saved_at_ = tally_.iterations;
     pace_ = Pace(options_, job_.time_budget, tally_.iterations, tally_.share);
+    shown_ = parts_done();
   }
 
   TrainReport report() const {
@@ -261,6 +281,7 @@ class Run {
   double resumed_seconds_ = 0;
   double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint
+  std::int64_t shown_ = -1;     // parts of the schedule
 };
 
 }  // namespace

@@ -38,6 +38,9 @@ struct TrainJob {
   // Iterations after which their losses are read and reported together: reading waits for a GPU.
   // 0: each at once on a CPU and if there is a time budget, else 16.
   std::int64_t read_every = 0;
+  // Called with the generator's images [N, C, H, W] of the first iteration, and of the one that
+  // ends each sixth of the schedule.
+  std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};
 };
 
 // The student is calibrated at the end of warm-up and trained in place. With

@@ -18,7 +18,8 @@ train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& s
                      .seconds_after = stage.seconds_after,
                      .bank = stage.bank,
                      .calibrated = stage.calibrated && !stage.resume,
-                     .held_out = stage.held_out},
+                     .held_out = stage.held_out,
+                     .on_images = stage.on_images},
                     context.observer);
 }
 

@@ -25,6 +25,8 @@ struct Run {
   BankSplit bank = {};                                  // undefined: no bank
   std::optional<train::BankDraws> bank_draws = {};      // of each batch of the student
   std::vector<HeldOutImages> held_out = {};
+  // Of the generator's images (train::TrainJob); may be empty.
+  std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};
 
   std::uint64_t seed() const { return static_cast<std::uint64_t>(recipe.process.seed); }
   void say(const std::string& message) const { observer.on_message(LogLevel::info, message); }

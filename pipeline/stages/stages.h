@@ -74,6 +74,7 @@ struct FineTuneStage {
   std::filesystem::path checkpoint;
   std::int64_t checkpoint_every = 0;
   bool resume = false;
+  std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images;  // may be empty
 };
 train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& stage,
                              quant::Student& student);

@@ -4,10 +4,12 @@
 // A run that is stopped and resumed gives the bytes of an unbroken one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "formats/atomic_file.h"
 #include "pipeline/quantize.h"
+#include "pipeline/report/history.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -35,6 +37,19 @@ class StopsAfter : public Observer {
  private:
   int left_;
 };
+
+// Every record of a run, sorted, without its time and the displayed agreement, a mean over the
+// latest iterations of the process.
+std::vector<std::string> history_of(const fs::path& folder) {
+  std::vector<std::string> lines;
+  for (auto record : pipeline::read_history(folder)) {
+    record.time = 0;
+    std::erase_if(record.metrics, [](const auto& metric) { return metric.first == "agreement"; });
+    lines.push_back(pipeline::to_line(record));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
 
 ErrorCode code_of(const std::function<void()>& action) {
   try {
@@ -76,6 +91,7 @@ TEST(Resume, GivesTheBytesOfAnUnbrokenRun) {
     EXPECT_TRUE(quantize(model, resumed, output).student.has_value());
     EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
                 formats::read_file(folder / "unbroken" / "model.safetensors"));
+    EXPECT_EQ(history_of(output), history_of(folder / "unbroken"));
     EXPECT_FALSE(fs::exists(output / "checkpoint"));
   }
 }
@@ -130,6 +146,7 @@ TEST(Resume, GoesOnDuringAndAfterTheReconstruction) {
                  "reconstruct.iterations=4", "reconstruct.images=16", "reconstruct.batch_size=8"});
   const QuantizeReport whole = quantize(model, options, folder / "unbroken");
   ASSERT_FALSE(whole.blocks.empty());
+  EXPECT_GT(history_of(folder / "unbroken").size(), 4 * whole.blocks.size());
   for (const BlockResult& block : whole.blocks) EXPECT_LE(block.after, block.before) << block.name;
 
   const int steps = 2 + 4 * static_cast<int>(whole.blocks.size());
@@ -149,6 +166,7 @@ TEST(Resume, GoesOnDuringAndAfterTheReconstruction) {
     ASSERT_TRUE(report.kept.has_value());
     EXPECT_EQ(report.kept->kept.divergence, whole.kept->kept.divergence);
     EXPECT_EQ(report.kept->iteration, whole.kept->iteration);
+    EXPECT_EQ(history_of(output), history_of(folder / "unbroken"));
     EXPECT_TRUE(formats::read_file(output / "model.safetensors") ==
                 formats::read_file(folder / "unbroken" / "model.safetensors"));
   }

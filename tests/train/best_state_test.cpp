@@ -66,9 +66,15 @@ TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
                           .contiguous(at::MemoryFormat::ChannelsLast);
   auto job = tiny.job();
   job.held_out = images;
+  Watch watch;
   Observer silent;
-  const auto kept = run(job, silent).kept;
+  const auto kept = run(job, watch).kept;
   ASSERT_TRUE(kept.has_value());
+  ASSERT_EQ(std::ssize(watch.measured), kept->checks);
+  EXPECT_EQ(watch.measured.front().metrics.front(),
+            (std::pair<std::string, double>{"kl", kept->start.kl}));
+  EXPECT_EQ(watch.measured.back().metrics.front().second, kept->last.kl);
+  EXPECT_EQ(watch.measured.back().step, 60);
   EXPECT_LT(kept->kept.kl, kept->start.kl);
   EXPECT_LE(kept->kept.kl, kept->last.kl);
   const auto now = measure_agreement(tiny.teacher, tiny.student, images);

@@ -29,13 +29,23 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     }
     resumed.options.cuda_graphs = false;  // how kernels are launched decides nothing
     Watch watch;
-    const auto expected = run(unbroken.job(), watch);
+    std::vector<std::int64_t> shown, shown_in_parts;
+    auto whole = unbroken.job();
+    whole.on_images = [&](std::int64_t iteration, const at::Tensor&) {
+      shown.push_back(iteration);
+    };
+    const auto expected = run(whole, watch);
+    EXPECT_EQ(shown, (std::vector<std::int64_t>{1, 2, 4, 5, 7, 9, 10}));
 
     const test::TempFolder folder;
     Watch stopper;
     stopper.stop_after = GetParam();
     auto job = broken.job();
     job.checkpoint = folder / "state.safetensors";
+    job.on_images = [&](std::int64_t iteration, const at::Tensor& images) {
+      shown_in_parts.push_back(iteration);
+      EXPECT_EQ(images.sizes(), (std::vector<std::int64_t>{8, 3, 8, 8}));
+    };
     try {
       run(job, stopper);
       FAIL() << "did not stop";
@@ -43,10 +53,12 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
       EXPECT_EQ(error.code(), ErrorCode::stopped);
     }
     ASSERT_EQ(std::ssize(stopper.seen), GetParam());
+    EXPECT_EQ(iterations_in(job.checkpoint), GetParam());
 
     auto again = resumed.job();
     again.checkpoint = folder / "state.safetensors";
     again.resume = true;
+    again.on_images = job.on_images;
     Watch rest;
     const auto report = run(again, rest);
     ASSERT_TRUE(report.kept.has_value());
@@ -56,6 +68,8 @@ TEST_P(Resume, GivesTheResultOfAnUnbrokenRun) {
     EXPECT_EQ(report.kept->kept.kl, expected.kept->kept.kl);
     EXPECT_EQ(report.kept->last.kl, expected.kept->last.kl);
     EXPECT_EQ(report.iterations, 10);
+    EXPECT_EQ(shown_in_parts, shown);
+    EXPECT_EQ(stopper.measured.size() + rest.measured.size(), watch.measured.size());
     EXPECT_EQ(std::ssize(rest.seen), 10 - GetParam());
     EXPECT_EQ(report.loss_student, expected.loss_student);
     EXPECT_EQ(report.layers[1].crossings, expected.layers[1].crossings);

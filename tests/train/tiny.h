@@ -77,10 +77,11 @@ struct Watch : Observer {
     seen.push_back(p);
     if (at_step) at_step(p.step);
   }
+  void on_measurement(const Progress& p) override { measured.push_back(p); }
   void on_message(LogLevel, const std::string& message) override { messages.push_back(message); }
   bool stop_requested() override { return stop_after == std::ssize(seen); }
 
-  std::vector<Progress> seen;
+  std::vector<Progress> seen, measured;
   std::vector<std::string> messages;
   std::function<void(std::int64_t)> at_step;
   std::ptrdiff_t stop_after = -1;

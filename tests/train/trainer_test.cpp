@@ -16,6 +16,7 @@
 #include "quant/rounding/squant.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
+#include "train/schedule.h"
 
 namespace zsq::train {
 namespace {
@@ -35,6 +36,17 @@ TEST(Run, WarmsUpCalibratesAndTrains) {
   EXPECT_EQ(watch.seen[9].total, 10);
   EXPECT_EQ(report.loss_generator, watch.seen[9].metrics[0].second);  // 5 % of 10: the last one
   EXPECT_EQ(report.loss_student, watch.seen[9].metrics[1].second);
+  for (const Progress& progress : watch.seen) {
+    const auto& [bns, factor] = std::pair(progress.details[0], progress.details[1]);
+    EXPECT_EQ(bns.first, "bn_statistics");
+    // What is left of the loss is a cross-entropy.
+    const double weight = tiny.generator.options().bns_weight;
+    EXPECT_GT(bns.second, 0);
+    EXPECT_GT(progress.metrics[0].second, weight * bns.second);
+    EXPECT_EQ(factor.first, "rate_factor");
+    EXPECT_EQ(factor.second,
+              rate_factor(tiny.options, static_cast<double>(progress.step - 1) / 10));
+  }
   for (const char* name :
        {"conv1.weight", "conv2.bn.gamma", "conv1.bn.beta", "fc.weight", "fc.bias"}) {
     EXPECT_FALSE(tiny.student.parameters.at(name).equal(before.at(name))) << name;
