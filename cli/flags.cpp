@@ -54,6 +54,11 @@ void Flags::setting(const std::string& name, const std::string& value_name, cons
   settings_.emplace_back(name, std::move(key));
 }
 
+void Flags::toggle_setting(const std::string& name, const std::string& help, std::string key) {
+  toggle(name, help);
+  toggles_.emplace_back(name, std::move(key));
+}
+
 void Flags::preprocessing() {
   setting("preset", "NAME|FILE",
           "preprocessing of images: a name, preprocessor_config.json, or config.json of timm; what "
@@ -66,6 +71,8 @@ void Flags::common() {
   setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
   setting("image_size", "N", "height and width, where the file leaves them open",
           "model.image_size");
+  setting("bn_stats", "FILE", "safetensors with the statistics of BatchNorm folded on export",
+          "model.bn_stats");
   setting("device", "auto|cpu|cuda", "where tensors live (auto: a GPU if one can be used)",
           "process.device");
   setting("threads", "N", "CPU threads", "process.threads");
@@ -176,6 +183,8 @@ std::vector<std::string> Flags::overrides() const {
   }
   for (const auto& [flag, key] : settings_)
     if (has(flag)) overrides.push_back(key + "=" + get(flag));
+  for (const auto& [flag, key] : toggles_)
+    if (on(flag)) overrides.push_back(key + "=true");
   for (const std::string& override : list("set")) overrides.push_back(override);
   return overrides;
 }

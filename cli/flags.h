@@ -25,6 +25,7 @@ class Flags {
   // A flag that sets recipe keys, so that its range and its messages are those of the recipe.
   void setting(const std::string& name, const std::string& value_name, const std::string& help,
                std::string key);
+  void toggle_setting(const std::string& name, const std::string& help, std::string key);
   void preprocessing();  // --preset and --set
   void common();  // --format --quiet --log_level --help, and what every verb takes of a recipe
   // Words without a flag: `count` of them at most (-1: any number), under `name`.
@@ -53,7 +54,7 @@ class Flags {
   boost::program_options::options_description visible_, hidden_;
   boost::program_options::positional_options_description positional_;
   boost::program_options::variables_map values_;
-  std::vector<std::pair<std::string, std::string>> settings_;  // flag, recipe key
+  std::vector<std::pair<std::string, std::string>> settings_, toggles_;  // flag, recipe key
 };
 
 }  // namespace zsq::cli

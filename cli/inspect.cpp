@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/console.h"
+#include "cli/doctor.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "pipeline/scheme.h"
@@ -93,6 +94,7 @@ int inspect(const Arguments& arguments) {
       "Layers, shapes, parameters, MACs, what BatchNorm allows, and the bits that each layer\n"
       "would have in a student by the recipe.");
   flags.positional("model", 1);
+  flags.toggle("doctor", "what became of BatchNorm on export, and the line that keeps it");
   flags.toggle(
       "list_archs",
       "the built-in architectures that --arch names, with parameters, image size and sources");
@@ -114,6 +116,11 @@ int inspect(const Arguments& arguments) {
   }
   if (flags.on("list_archs")) {
     json ? void(std::cout << to_json(architectures()) << "\n") : print_architectures();
+    return 0;
+  }
+  if (flags.on("doctor")) {
+    const DoctorReport found = examine(flags.required("model", "MODEL"), flags.recipe().model);
+    json ? void(std::cout << to_json(found) << "\n") : print_doctor(found);
     return 0;
   }
   const InspectReport report = zsq::inspect(flags.required("model", "MODEL"), flags.recipe());

@@ -104,6 +104,9 @@ int quantize(const Arguments& arguments) {
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
+  flags.toggle_setting("allow_no_bn",
+                       "go on without BatchNorm, with dead-leaves images and their statistics",
+                       "model.allow_no_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",

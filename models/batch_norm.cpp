@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/bn_statistics.h"
+#include "models/exporter.h"
 #include "models/load.h"
 
 namespace zsq::models {
@@ -10,38 +12,26 @@ namespace {
 // A channel whose variance vanished in training says nothing about the images.
 constexpr double kDeadVariance = 1e-10;
 
-// Export lines that keep BatchNorm. Of the ways to TorchScript only torch.jit.freeze drops it.
-constexpr const char* kTorchScriptLine =
-    "torch.jit.trace(model.eval(), x).save(\"m.pt\")  # or, of a script, "
-    "torch.jit.freeze(script, optimize_numerics=False).save(\"m.pt\")";
-constexpr const char* kExportedProgramLine =
-    "torch.export.save(torch.export.export(model.eval(), (x,), "
-    "dynamic_shapes=({0: torch.export.Dim(\"N\")},)), \"m.pt2\")";
-constexpr const char* kOnnxLine =
-    "torch.onnx.export(model.eval(), x, \"m.onnx\", dynamo=False, "
-    "training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, opset_version=17, "
-    "input_names=[\"input\"], output_names=[\"logits\"], "
-    "dynamic_axes={\"input\": {0: \"N\"}, \"logits\": {0: \"N\"}})";
-
-// An exporter that folds BatchNorm gives the convolution a bias under a name of its own making; one
-// that had a bias all along keeps it as the sibling "<layer>.bias" of "<layer>.weight". A frozen
-// TorchScript has lost all names.
-bool looks_folded(const Graph& graph) {
-  std::int64_t biases = 0, made_up = 0;
-  for (const auto& node : graph.nodes) {
-    const auto weight = node.params.find("weight"), bias = node.params.find("bias");
-    if (!is<Conv2d>(node) || weight == node.params.end() || bias == node.params.end()) continue;
-    const auto layer = weight->second.substr(0, weight->second.rfind('.'));
-    if (layer == "CONSTANTS") continue;
-    ++biases;
-    made_up += bias->second == layer + ".bias" ? 0 : 1;
-  }
-  return 2 * made_up > biases;
+// Whether a convolution's bias has a name that an exporter made up: one that folds BatchNorm does
+// so, while a bias that was there all along is the sibling "<layer>.bias" of "<layer>.weight". A
+// frozen TorchScript has lost all names, which says nothing; nor does a bias of zeros, which
+// torch.export gives to each convolution without one.
+bool has_made_up_bias(const Node& node, const ParameterStore& parameters) {
+  const auto weight = node.params.find("weight"), bias = node.params.find("bias");
+  if (!is<Conv2d>(node) || weight == node.params.end() || bias == node.params.end()) return false;
+  const auto layer = weight->second.substr(0, weight->second.rfind('.'));
+  return layer != "CONSTANTS" && bias->second != layer + ".bias" &&
+         parameters.at(bias->second).ne(0).any().item<bool>();
 }
 
-std::string export_line(const Model& model) {
-  if (model.format == "torchscript") return kTorchScriptLine;
-  return model.format == "pt2" ? kExportedProgramLine : kOnnxLine;
+// If most biases are such.
+bool looks_folded(const Model& model) {
+  std::int64_t biases = 0, made_up = 0;
+  for (const auto& node : model.graph.nodes) {
+    biases += is<Conv2d>(node) && node.params.count("bias") ? 1 : 0;
+    made_up += has_made_up_bias(node, model.parameters) ? 1 : 0;
+  }
+  return 2 * made_up > biases;
 }
 
 std::string origin(const Model& model) {
@@ -51,6 +41,11 @@ std::string origin(const Model& model) {
 }
 
 }  // namespace
+
+std::string name_of(BatchNormVerdict::Kind kind) {
+  using enum BatchNormVerdict::Kind;
+  return kind == usable ? "usable" : kind == folded ? "folded" : "none";
+}
 
 BatchNormVerdict inspect_batch_norm(const Model& model) {
   BatchNormVerdict verdict;
@@ -68,24 +63,37 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
                           std::to_string(verdict.channels) + " channels";
     return verdict;
   }
-  if (looks_folded(model.graph)) {
+  if (looks_folded(model)) {
     verdict.kind = BatchNormVerdict::Kind::folded;
     verdict.explanation =
         origin(model) +
         " has no BatchNorm layers: its convolutions carry biases with names made up by the "
         "exporter, so BatchNorm was folded into them on export, and the statistics that data-free "
-        "quantization needs are gone. Export it again with BatchNorm kept:\n  " +
-        export_line(model);
+        "quantization needs are gone. Bring them back with --bn_stats, go on without them (zsq "
+        "quantize --allow_no_bn), or export the network again with BatchNorm kept:\n  " +
+        exporter_of(model).export_line;
   } else {
     verdict.kind = BatchNormVerdict::Kind::none;
     verdict.explanation =
         origin(model) +
         " has no BatchNorm layers. Data-free quantization takes the distribution of the training "
-        "images from their running statistics, so it needs a network that was trained with them. "
-        "If yours was, the export dropped them; this line keeps them:\n  " +
-        export_line(model);
+        "images from their running statistics, so it needs a network that was trained with them; "
+        "zsq quantize --allow_no_bn goes on without, at a cost. If yours was, the export dropped "
+        "them; this line keeps them:\n  " +
+        exporter_of(model).export_line;
   }
   return verdict;
+}
+
+BatchNormCensus count_batch_norm(const Model& model) {
+  const Graph& graph = model.graph;
+  BatchNormCensus census;
+  for (const auto& node : graph.nodes) census.convolutions += is<Conv2d>(node) ? 1 : 0;
+  for (const auto& name : convolutions_without_batch_norm(graph)) {
+    const bool folded = has_made_up_bias(graph[graph.id_of(name)], model.parameters);
+    (folded ? census.look_folded : census.without).push_back(name);
+  }
+  return census;
 }
 
 void require_batch_norm(const Model& model) {

@@ -9,6 +9,7 @@
 #include "formats/pth.h"
 #include "formats/safetensors.h"
 #include "formats/torch_archive.h"
+#include "models/bn_statistics.h"
 #include "models/programs.h"
 
 namespace zsq::models {
@@ -100,6 +101,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   try {
     auto model = read(path, options);
     model.source_path = path.string();
+    if (!options.bn_statistics.empty()) add_batch_norm_from(options.bn_statistics, model);
     return model;
   } catch (const Error& error) {
     const std::string message = error.what();

@@ -23,6 +23,8 @@ struct LoadOptions {
   std::string arch = {};  // built-in architecture, for files with weights only
   // For files that leave height and width open, as those with weights only do; 0: not given.
   std::int64_t image_size = 0;
+  // Statistics of folded BatchNorm (models/bn_statistics.h); empty: none.
+  std::filesystem::path bn_statistics = {};
   QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator
 };
 
@@ -66,7 +68,16 @@ struct BatchNormVerdict {
   std::string explanation;  // what was found, and the export line that keeps BatchNorm
 };
 BatchNormVerdict inspect_batch_norm(const Model& model);
+std::string name_of(BatchNormVerdict::Kind kind);  // "usable", "folded", "none"
 
+// The convolutions that no BatchNorm follows, by what their biases tell.
+struct BatchNormCensus {
+  std::int64_t convolutions = 0;  // all
+  // With a bias under a name that an exporter made up: BatchNorm was folded in.
+  std::vector<std::string> look_folded;
+  std::vector<std::string> without;  // the others
+};
+BatchNormCensus count_batch_norm(const Model& model);
 void require_batch_norm(const Model& model);  // Error(unsupported_model) with the explanation
 
 // Multiply-accumulates of one image, per node (index = NodeId; 0 if there are none).

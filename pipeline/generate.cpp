@@ -2,10 +2,10 @@
 #include "pipeline/generate.h"
 
 #include "formats/atomic_file.h"
-#include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_forms.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/missing_batch_norm.h"
 #include "pipeline/output_folder.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
@@ -39,12 +39,11 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   validate(recipe);
   pipeline::require_image_form(options.form, output);
   pipeline::start_process(recipe, observer);
-  const models::Model teacher =
-      pipeline::load_float(model_path, recipe.model, recipe.process.device);
-  models::require_batch_norm(teacher);
+  models::Model teacher = pipeline::load_float(model_path, recipe.model, recipe.process.device);
   std::optional<eval::Preprocessing> preprocessing;
   if (pipeline::resolve_preprocessing(teacher, recipe, observer) || options.form == "png")
     preprocessing = pipeline::preprocessing_of(teacher, recipe.data);
+  pipeline::require_statistics(teacher, recipe, observer);
   pipeline::OutputFolder(output).prepare();
 
   GenerateReport report;

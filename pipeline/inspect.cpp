@@ -33,11 +33,6 @@ std::vector<InspectLayer> list_layers(const models::Model& model) {
   return layers;
 }
 
-std::string kind_name(models::BatchNormVerdict::Kind kind) {
-  using enum models::BatchNormVerdict::Kind;
-  return kind == usable ? "usable" : kind == folded ? "folded" : "none";
-}
-
 bool is_quantized(const models::Model& model) {
   return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(),
                      [](const auto& node) { return quant::activation_quantizer(node) != nullptr; });
@@ -72,7 +67,7 @@ InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& re
     report.macs += layer.macs;
   }
   const models::BatchNormVerdict verdict = models::inspect_batch_norm(model);
-  report.batch_norm = kind_name(verdict.kind);
+  report.batch_norm = models::name_of(verdict.kind);
   report.explanation = verdict.explanation;
   report.batch_norm_layers = verdict.layers;
   report.batch_norm_channels = verdict.channels;

@@ -53,8 +53,9 @@ Identity identity_of(const Recipe& recipe) {
   for (const SettingHelp& setting : describe_settings(recipe))
     if (!decides_nothing(setting.key)) identity[setting.key] = setting.value;
   identity["process.threads"] = std::to_string(at::get_num_threads());
-  if (!recipe.generate.bank.empty())
-    identity["generate.bank"] = "sha256 " + formats::sha256_of_file(recipe.generate.bank);
+  for (const auto& [key, file] : {std::pair{"generate.bank", recipe.generate.bank},
+                                  std::pair{"model.bn_stats", recipe.model.bn_stats}})
+    if (!file.empty()) identity[key] = "sha256 " + formats::sha256_of_file(file);
   return identity;
 }
 

@@ -47,8 +47,9 @@ void move_to(models::ParameterStore& parameters, Device device) {
 
 models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings,
                          Device device) {
-  models::Model model =
-      models::load(path, {.arch = settings.arch, .image_size = settings.image_size});
+  models::Model model = models::load(path, {.arch = settings.arch,
+                                            .image_size = settings.image_size,
+                                            .bn_statistics = settings.bn_stats});
   move_to(model.parameters, device);
   return model;
 }
@@ -64,6 +65,7 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
   models::Model model = models::load(is_run ? path / "model.onnx" : path,
                                      {.arch = settings.arch,
                                       .image_size = settings.image_size,
+                                      .bn_statistics = settings.bn_stats,
                                       .make_quantize_chain = quant::quantize_chain_factory()});
   move_to(model.parameters, device);
   return model;

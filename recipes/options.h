@@ -22,6 +22,8 @@ struct Duration {
 struct ModelSettings {
   std::string arch;             // built-in architecture, for files with weights only
   std::int64_t image_size = 0;  // for files with dynamic height and width
+  std::string bn_stats;         // safetensors with statistics of folded BatchNorm
+  bool allow_no_bn = false;     // go on without BatchNorm statistics
 };
 
 struct ExportSettings {
@@ -47,6 +49,12 @@ void visit_model_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"model.image_size", "height and width, where the file leaves them open",
                     "pixels", 0, 4096},
         o.image_size);
+  visit(SettingInfo{"model.bn_stats",
+                    "safetensors file with the statistics of BatchNorm that was folded on export"},
+        o.bn_stats);
+  visit(SettingInfo{"model.allow_no_bn",
+                    "quantize a network without BatchNorm, with statistics of dead-leaves images"},
+        o.allow_no_bn);
 }
 
 template <class Visitor, class Options>

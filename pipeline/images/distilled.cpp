@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
 #include "pipeline/images/image_job.h"
@@ -26,6 +27,17 @@ std::string keys_of(const models::Model& teacher, const PreprocessingOptions& da
                               : "";
 }
 
+// Of statistics that are not in the model's file.
+std::string hash_of_statistics(const models::Model& teacher) {
+  std::string hashes;
+  for (const auto& node : teacher.graph.nodes)
+    if (models::is<models::BatchNorm>(node))
+      for (const char* role : {"mean", "variance"})
+        hashes += formats::sha256(
+            models::to_array(teacher.parameters.at(node.params.at(role)).cpu()).data);
+  return formats::sha256(std::as_bytes(std::span(hashes)));
+}
+
 std::map<std::string, std::string> describe(const models::Model& teacher, const std::string& sha256,
                                             const Recipe& recipe, const DistilledSet& set) {
   std::map<std::string, std::string> metadata{{"source_sha256", sha256},
@@ -33,6 +45,8 @@ std::map<std::string, std::string> describe(const models::Model& teacher, const 
                                               {"purpose", set.purpose},
                                               {"images", std::to_string(set.images)},
                                               {"preprocessing", keys_of(teacher, recipe.data)}};
+  if (!recipe.model.bn_stats.empty() || recipe.model.allow_no_bn)
+    metadata["statistics"] = hash_of_statistics(teacher);
   for (const SettingHelp& setting : describe_settings(recipe))
     if (setting.key.starts_with("generate.images.") && setting.key != "generate.images.source")
       metadata[setting.key] = setting.value;

@@ -44,6 +44,7 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
                      Observer& observer) {
   Recipe own = load_recipe("optimised_leaves");  // the same images for every recipe
   own.data = recipe.data;
+  own.model = recipe.model;
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
   const auto set = optimised_set(teacher, recipe.process.agreement_images, own.images);

@@ -5,8 +5,8 @@
 #include "core/seed.h"
 #include "formats/atomic_file.h"
 #include "losses/registry.h"
-#include "models/load.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
 #include "quant/target_rules.h"
@@ -89,8 +89,8 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.say("loading " + model.string());
   run.sha256 = formats::sha256_of_file(model);
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
-  models::require_batch_norm(run.teacher);
   resolve_preprocessing(run.teacher, run.recipe, observer);
+  require_statistics(run.teacher, run.recipe, observer);
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

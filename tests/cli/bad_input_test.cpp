@@ -69,6 +69,22 @@ TEST_F(Cli, AModelWithoutBatchNormExitsWith4AndTellsTheExportLine) {
   EXPECT_EQ(nlohmann::json::parse(inspect.out)["quantizable"], false);
 }
 
+TEST_F(Cli, ANetworkWithoutBatchNormIsQuantizedIfThatIsAllowed) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const Outcome outcome =
+      run("quantize " + test::network_path("resnet20_random_folded.onnx").string() +
+          " --allow_no_bn --recipe instant+gptq --preset cifar10 -o " + path("out") +
+          " --set process.agreement_images=16 --set quantize.gptq.images=16");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("no BatchNorm statistics"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out" / "model.onnx"));
+}
+
+TEST_F(Cli, StatisticsThatDoNotFitAreNamed) {
+  expect_error(2, "inspect " + tiny().model.string() + " --bn_stats " + path("none.safetensors"),
+               {"none.safetensors"});
+}
+
 TEST_F(Cli, NumbersOutOfPlaceAreNamed) {
   const std::string model = tiny().model.string();
   for (const char* top : {"0", "-1", "1.5", "many"})

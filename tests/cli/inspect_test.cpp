@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `zsq inspect` says of files that hold weights only.
+// Covers also cli/doctor.
+// What `zsq inspect` says of files that hold weights only, and of what became of BatchNorm.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/networks.h"
 
 namespace zsq {
 namespace {
@@ -14,6 +16,18 @@ TEST_F(Cli, ArchitecturesAreListedWithTheirSources) {
   const auto json = nlohmann::json::parse(run("inspect --list_archs --format json").out);
   EXPECT_GT(json["architectures"].size(), 60U);
   for (const auto& row : json["architectures"]) EXPECT_GE(row["image_size"], 32) << row;
+}
+
+TEST_F(Cli, TheDoctorNamesExporterAndCure) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const Outcome folded =
+      run("inspect --doctor " + test::network_path("resnet20_random_folded.onnx").string());
+  EXPECT_EQ(folded.code, 0) << folded.err;
+  for (const char* part : {"2.11.0", "folded", "torch.onnx.export", "--bn_stats", "--allow_no_bn"})
+    EXPECT_NE(folded.out.find(part), std::string::npos) << folded.out;
+  const Outcome healthy = run("inspect --doctor " + tiny().model.string());
+  EXPECT_NE(healthy.out.find("usable"), std::string::npos) << healthy.out;
+  EXPECT_EQ(healthy.out.find("What to do"), std::string::npos) << healthy.out;
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor.h"
+
+#include <cstdio>
+
+namespace zsq::cli {
+namespace {
+
+std::string first_few(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
+  return std::to_string(names.size()) + (names.empty() ? "" : ": " + text) +
+         (names.size() > kShown ? ", ..." : "");
+}
+
+void print_line(const char* what, const std::string& text) {
+  std::printf("%-14s %s\n", what, text.c_str());
+}
+
+}  // namespace
+
+void print_doctor(const DoctorReport& r) {
+  print_line("model", r.model + " (" + r.format + ")");
+  print_line("written by",
+             r.exporter.empty() ? "the file does not say" : r.exporter + " " + r.exporter_version);
+  print_line("BatchNorm", r.verdict + ": " + r.explanation);
+  std::printf("%-14s %lld, %lld BatchNorm layers\n", "convolutions",
+              static_cast<long long>(r.convolutions), static_cast<long long>(r.batch_norm_layers));
+  print_line("look folded", first_few(r.look_folded));
+  print_line("without", first_few(r.without));
+  if (r.dead_channels > 0)
+    print_line("dead channels",
+               std::to_string(r.dead_channels) + " with a running variance of zero");
+  for (const auto& warning : r.warnings) print_line("note", warning);
+  if (r.verdict == "usable" && r.look_folded.empty()) return;
+  std::printf("\nWhat to do:\n  1. export with BatchNorm kept\n     %s\n", r.export_line.c_str());
+  std::printf("  2. or bring its statistics back: --bn_stats FILE.safetensors (docs/formats.md)\n");
+  std::printf("  3. or go on without, at a cost: zsq quantize --allow_no_bn\n");
+}
+
+}  // namespace zsq::cli

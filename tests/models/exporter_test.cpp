@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/exporter.h"
+
+#include <gtest/gtest.h>
+
+#include "models/load.h"
+#include "tests/support/networks.h"
+
+namespace zsq::models {
+namespace {
+
+Model written_by(const std::string& producer, const std::string& node) {
+  Model model;
+  model.format = "onnx";
+  model.producer = producer;
+  model.graph.add({"input", Input{}, {}});
+  model.graph.add({node, Conv2d{}, {0}});
+  return model;
+}
+
+TEST(Exporter, OfPyTorchGetsTheLineOfItsVersion) {
+  const auto line = [](const char* version) {
+    return exporter_of(written_by(std::string("pytorch ") + version, "/conv1/Conv")).export_line;
+  };
+  EXPECT_NE(line("2.11.0").find("dynamo=False, training="), std::string::npos);
+  EXPECT_NE(line("2.11.0").find("opset_version=17"), std::string::npos);
+  EXPECT_EQ(line("2.4.1").find("dynamo"), std::string::npos);
+  EXPECT_NE(line("1.10").find("opset_version=13"), std::string::npos);
+  EXPECT_NE(
+      exporter_of(written_by("pytorch 2.9.0", "node_Conv_3")).export_line.find("optimize=False"),
+      std::string::npos);
+}
+
+TEST(Exporter, WithoutAnOptionIsSaid) {
+  const auto found = exporter_of(written_by("tf2onnx 1.16.1", "model/conv1/Conv2D"));
+  EXPECT_EQ(found.name, "tf2onnx");
+  EXPECT_EQ(found.version, "1.16.1");
+  EXPECT_NE(found.export_line.find("--bn_stats"), std::string::npos);
+}
+
+// Files that PyTorch's exporters wrote, by what was asked of them.
+struct File {
+  const char *name, *kind;
+  std::size_t folded, without;
+  const char* line;
+};
+
+TEST(Exporter, IsReadFromItsFiles) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  for (const auto& [name, kind, folded, without, line] :
+       {File{"resnet20_random.onnx", "usable", 0, 0, "dynamo=False"},
+        File{"resnet20_random_folded.onnx", "folded", 21, 0, "TrainingMode.PRESERVE"},
+        File{"resnet20_random_dynamo.onnx", "usable", 0, 0, "dynamo=True, optimize=False"},
+        File{"resnet20_random_dynamo_folded.onnx", "folded", 21, 0, "dynamo=True, optimize=False"},
+        File{"resnet20_random.pt2", "usable", 0, 0, "torch.export.save"},
+        File{"resnet20_random.traced.pt", "usable", 0, 0, "torch.jit.trace"},
+        File{"resnet20_padded.folded.pt", "none", 0, 19, "optimize_numerics=False"},
+        File{"mobilenet_v3_small_dynamo.onnx", "usable", 0, 18, "dynamo=True"}}) {
+    SCOPED_TRACE(name);
+    const Model model = load(test::network_path(name), {.image_size = 32});
+    EXPECT_EQ(name_of(inspect_batch_norm(model).kind), kind);
+    const auto census = count_batch_norm(model);
+    EXPECT_EQ(census.look_folded.size(), folded);
+    EXPECT_EQ(census.without.size(), without);
+    EXPECT_NE(exporter_of(model).export_line.find(line), std::string::npos);
+  }
+  EXPECT_EQ(exporter_of(load(test::network_path("resnet20_random.onnx"))).version, "2.11.0");
+}
+
+}  // namespace
+}  // namespace zsq::models

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/doctor.
+#include "pipeline/missing_batch_norm.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/execute.h"
+#include "pipeline/doctor.h"
+#include "pipeline/images/image_job.h"
+#include "pipeline/session.h"
+#include "tests/support/error_message.h"
+#include "tests/support/network_builder.h"
+#include "tests/support/networks.h"
+
+namespace zsq::pipeline {
+namespace {
+
+struct Listener : Observer {
+  void on_message(LogLevel level, const std::string& message) override {
+    if (level == LogLevel::warning) warnings += message + "\n";
+  }
+  std::string warnings;
+};
+
+models::Model without_batch_norm() {
+  test::NetworkBuilder net;
+  auto x = net.relu("a.relu", net.conv("a", net.input(), 3, 8, 3, 1, true));
+  x = net.relu("b.relu", net.conv("b", x, 8, 8, 3, 1, true));
+  x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  return net.finish(net.linear("fc", x, 8, 10), 10);
+}
+
+TEST(MissingBatchNorm, IsRefusedUnlessItIsAllowed) {
+  models::Model model = without_batch_norm();
+  Recipe recipe = load_recipe("deploy");
+  Observer silent;
+  const auto message = test::error_message(ErrorCode::unsupported_model,
+                                           [&] { require_statistics(model, recipe, silent); });
+  EXPECT_NE(message.find("--allow_no_bn"), std::string::npos) << message;
+}
+
+TEST(MissingBatchNorm, IsReplacedByStatisticsOfDeadLeaves) {
+  const models::Model before = without_batch_norm();
+  models::Model model = before;
+  Recipe recipe = load_recipe("deploy", {"model.allow_no_bn=true"});
+  Listener listener;
+  require_statistics(model, recipe, listener);
+  EXPECT_NE(listener.warnings.find("no BatchNorm statistics"), std::string::npos);
+  EXPECT_NE(listener.warnings.find("Fine-tuning is left out"), std::string::npos);
+  EXPECT_EQ(recipe.images.source, ImageSource::dead_leaves);
+  EXPECT_EQ(recipe.finetune.iterations, 0);
+
+  const auto images = dead_leaves(before, recipe, 0, 512, 99);
+  EXPECT_TRUE(at::allclose(infer(model.graph, model.parameters, images),
+                           infer(before.graph, before.parameters, images), 1e-4, 1e-4));
+  // Other dead leaves have about the same moments.
+  models::Taps taps{models::batch_norm_inputs(model.graph), {}};
+  ASSERT_EQ(taps.nodes.size(), 2U);
+  models::execute(model.graph, model.parameters, images, &taps);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string layer = i == 0 ? "a" : "b";
+    const auto deviation = model.parameters.at(layer + ".bn.variance").sqrt();
+    const auto mean_error =
+        (taps.values[i].mean({0, 2, 3}) - model.parameters.at(layer + ".bn.mean")) / deviation;
+    EXPECT_LT(mean_error.abs().max().item<double>(), 0.2) << layer;
+    const auto ratio = taps.values[i].var({0, 2, 3}, false).sqrt() / deviation;
+    EXPECT_LT((ratio - 1).abs().max().item<double>(), 0.2) << layer;
+  }
+}
+
+TEST(MissingBatchNorm, ANetworkWithBatchNormIsLeftAlone) {
+  models::Model model = test::residual_network();
+  Recipe recipe = load_recipe("deploy", {"model.allow_no_bn=true"});
+  const auto nodes = model.graph.nodes.size();
+  Listener listener;
+  require_statistics(model, recipe, listener);
+  EXPECT_EQ(model.graph.nodes.size(), nodes);
+  EXPECT_GT(recipe.finetune.iterations, 0);
+  EXPECT_EQ(listener.warnings, "");
+}
+
+TEST(Doctor, NamesTheExporterAndWhatItDid) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const auto folded = examine(test::network_path("resnet20_random_folded.onnx"));
+  EXPECT_EQ(folded.verdict, "folded");
+  EXPECT_EQ(folded.exporter_version, "2.11.0");
+  EXPECT_EQ(folded.convolutions, 21);
+  EXPECT_EQ(folded.look_folded.size(), 21U);
+  const auto kept = examine(test::network_path("resnet20_random.onnx"));
+  EXPECT_EQ(kept.explanation, "21 BatchNorm layers, one after each convolution");
+  const auto json = nlohmann::json::parse(to_json(folded));
+  EXPECT_EQ(json["verdict"], "folded");
+  EXPECT_NE(json["export_line"].get<std::string>().find("PRESERVE"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace zsq::pipeline
