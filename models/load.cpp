@@ -10,6 +10,7 @@
 #include "formats/safetensors.h"
 #include "formats/torch_archive.h"
 #include "models/bn_statistics.h"
+#include "models/hugging_face.h"
 #include "models/programs.h"
 
 namespace zsq::models {
@@ -73,6 +74,8 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
 }
 
 Model read(const std::filesystem::path& path, const LoadOptions& options) {
+  if (formats::is_hugging_face_folder(path))
+    return build_hugging_face(formats::read_hugging_face(path), options);
   const auto format = detect_format(path);
   if (format == Format::onnx) return import_onnx(formats::onnx::read(path), options);
   if (format == Format::torchscript) {

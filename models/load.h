@@ -28,10 +28,10 @@ struct LoadOptions {
   QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator
 };
 
-// By content, not by extension: ONNX, TorchScript, .pt2, safetensors, .pth. A file with weights
-// only needs options.arch, or the name of a built-in architecture in the safetensors metadata
-// "arch". Parameters are contiguous f32. Errors name the file, what was found and what was
-// expected.
+// By content, not by extension: ONNX, TorchScript, .pt2, safetensors, .pth, or a folder of Hugging
+// Face (formats/hugging_face.h). A file with weights only needs options.arch, or the name of a
+// built-in architecture in the safetensors metadata "arch". Parameters are contiguous f32. Errors
+// name the file, what was found and what was expected.
 Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});

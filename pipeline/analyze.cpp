@@ -6,6 +6,7 @@
 #include "core/nearest_name.h"
 #include "core/stopwatch.h"
 #include "formats/atomic_file.h"
+#include "formats/hugging_face.h"
 #include "models/load.h"
 #include "pipeline/analyses/analyses.h"
 #include "pipeline/boundary.h"
@@ -75,7 +76,7 @@ AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, Anal
   const QuantOptions& quantize = options.recipe.quantize;
   AnalyzeReport report{name,
                        path.string(),
-                       formats::sha256_of_file(path),
+                       formats::sha256_of_model(path),
                        options.recipe.name,
                        Scheme{quantize.weights.num_bits, quantize.activations.num_bits}.name(),
                        version()};

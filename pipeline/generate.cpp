@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/generate.h"
 
-#include "formats/atomic_file.h"
+#include "formats/hugging_face.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_forms.h"
 #include "pipeline/images/image_job.h"
@@ -54,7 +54,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   report.recipe = recipe.name;
   report.tool_version = version();
   report.seed = recipe.process.seed;
-  report.source_sha256 = formats::sha256_of_file(model_path);
+  report.source_sha256 = formats::sha256_of_model(model_path);
 
   const train::ImageJob job = pipeline::image_job(teacher, recipe, options.images);
   const auto [channels, height, width] = teacher.graph.input_shape;

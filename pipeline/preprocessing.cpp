@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include "formats/hugging_face.h"
 #include "formats/onnx_metadata.h"
 
 namespace zsq::pipeline {
@@ -30,6 +31,11 @@ eval::Preprocessing preprocessing_of(const models::Model& model, const Preproces
 
 bool resolve_preprocessing(const models::Model& model, PreprocessingOptions& data,
                            Observer& observer) {
+  if (model.format == "hugging_face" && data.preset.empty()) {
+    data.preset = formats::preprocessing_file(model.source_path).string();
+    if (!data.preset.empty())
+      observer.on_message(LogLevel::info, "preprocessing: as " + data.preset + " says");
+  }
   const auto [record, name] = record_of(model);
   const bool given = eval::is_given(data);
   if (!given && record.empty()) return false;

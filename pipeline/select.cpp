@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cuda_kernels/kl_divergence.h"
-#include "formats/atomic_file.h"
+#include "formats/hugging_face.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/preprocessing.h"
@@ -34,7 +34,7 @@ class Selection {
     validate(recipe);
     pipeline::start_process(recipe, observer);
     if (!options.model.empty()) report_.model = options.model.string();
-    const std::string sha256 = formats::sha256_of_file(report_.model);
+    const std::string sha256 = formats::sha256_of_model(report_.model);
     if (sha256 != report_.source_sha256)
       throw Error(ErrorCode::usage, "'" + report_.model + "' is not the model that " +
                                         folders.front().string() +

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "formats/atomic_file.h"
+#include "formats/hugging_face.h"
 #include "models/load.h"
 #include "pipeline/boundary.h"
 #include "pipeline/mixed.h"
@@ -23,7 +23,7 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
   pipeline::resolve_preprocessing(teacher, recipe, observer);
   SensitivityReport report;
   report.model = path.string();
-  report.source_sha256 = formats::sha256_of_file(path);
+  report.source_sha256 = formats::sha256_of_model(path);
   report.images = recipe.mixed.images;
   report.weight_bits = recipe.quantize.weights.num_bits;
   report.activation_bits = recipe.quantize.activations.num_bits;

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "cuda_kernels/device.h"
+#include "formats/hugging_face.h"
 #include "models/execute.h"
 #include "models/float32_products.h"
 #include "models/load.h"
@@ -56,12 +57,12 @@ models::Model load_float(const std::filesystem::path& path, const ModelSettings&
 
 models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
                        Device device) {
-  const bool is_run = std::filesystem::is_directory(path);
+  const bool is_run = std::filesystem::is_directory(path) && !formats::is_hugging_face_folder(path);
   if (is_run && !std::filesystem::exists(path / "model.onnx"))
     throw Error(ErrorCode::bad_input,
                 "'" + path.string() +
-                    "' is a folder without model.onnx; expected a model file or "
-                    "the output folder of `zsq quantize`");
+                    "' is a folder without model.onnx and config.json; expected a model file, the "
+                    "output folder of `zsq quantize` or a folder of Hugging Face");
   models::Model model = models::load(is_run ? path / "model.onnx" : path,
                                      {.arch = settings.arch,
                                       .image_size = settings.image_size,

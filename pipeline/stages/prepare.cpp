@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "formats/atomic_file.h"
+#include "formats/hugging_face.h"
 #include "losses/registry.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/missing_batch_norm.h"
@@ -87,7 +87,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   const double budget = recipe.process.time_budget.seconds;
   Run run{std::move(recipe), OutputFolder(output), observer, RunClock(budget)};
   run.say("loading " + model.string());
-  run.sha256 = formats::sha256_of_file(model);
+  run.sha256 = formats::sha256_of_model(model);
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   resolve_preprocessing(run.teacher, run.recipe, observer);
   require_statistics(run.teacher, run.recipe, observer);

@@ -3,6 +3,8 @@
 // What `zsq inspect` says of files that hold weights only, and of what became of BatchNorm.
 #include <nlohmann/json.hpp>
 
+#include "formats/safetensors.h"
+#include "models/load.h"
 #include "tests/cli/program.h"
 #include "tests/support/networks.h"
 
@@ -16,6 +18,30 @@ TEST_F(Cli, ArchitecturesAreListedWithTheirSources) {
   const auto json = nlohmann::json::parse(run("inspect --list_archs --format json").out);
   EXPECT_GT(json["architectures"].size(), 60U);
   for (const auto& row : json["architectures"]) EXPECT_GE(row["image_size"], 32) << row;
+}
+
+TEST_F(Cli, AFolderOfHuggingFaceIsANetworkWithItsPreprocessing) {
+  const fs::path folder = folder_ / "hub";
+  fs::create_directory(folder);
+  std::ofstream(folder / "config.json")
+      << R"({"architecture": "regnetx_002.pycls_in1k", "num_classes": 1000,
+             "pretrained_cfg": {"input_size": [3, 64, 64], "crop_pct": 0.9,
+                                "interpolation": "bicubic"}})";
+  formats::NamedArrays state;
+  const auto model = models::build("regnetx_002", {}, {.implementation = "timm"});
+  for (const auto& name : model.parameters.names())
+    state.emplace_back(name, models::to_array(model.parameters.at(name)));
+  formats::write_safetensors(folder / "model.safetensors", {state, {}});
+
+  const auto report = nlohmann::json::parse(run("inspect --format json " + folder.string()).out);
+  EXPECT_EQ(report["format"], "hugging_face");
+  EXPECT_EQ(report["parameters"], 2684792);
+  EXPECT_EQ(report["input_shape"], nlohmann::json({3, 64, 64}));
+  const Outcome images = run("generate " + folder.string() + " -n 2 --form safetensors -o " +
+                             path("images") + " --set generate.images.source=dead_leaves");
+  EXPECT_EQ(images.code, 0) << images.err;
+  EXPECT_NE(images.err.find("preprocessing: as " + folder.string()), std::string::npos)
+      << images.err;
 }
 
 TEST_F(Cli, TheDoctorNamesExporterAndCure) {
