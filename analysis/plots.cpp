@@ -147,7 +147,7 @@ void add_values(const Lists& lists, Values& values) {
 
 }  // namespace
 
-std::string line_charts(const std::vector<Chart>& charts, const Axis& y_axis) {
+Svg line_charts(const std::vector<Chart>& charts, const Axis& y_axis) {
   Values all;
   for (const Chart& chart : charts) add_values(chart.curves, all);
   const Scale y(y_axis, all.second, kTop + kHeight, kTop);
@@ -155,7 +155,8 @@ std::string line_charts(const std::vector<Chart>& charts, const Axis& y_axis) {
   Legend legend(width);
   for (const Chart& chart : charts)
     for (const Curve& curve : chart.curves) legend.colour_of(curve.name);
-  Svg svg(width, kTop + kHeight + kBottom + legend.height(), y_axis.label);
+  Svg svg(width, kTop + kHeight + kBottom + legend.height(),
+          charts.size() == 1 ? charts[0].title : y_axis.label);
   for (std::size_t panel = 0; panel < charts.size(); ++panel) {
     Values own;
     add_values(charts[panel].curves, own);
@@ -169,11 +170,10 @@ std::string line_charts(const std::vector<Chart>& charts, const Axis& y_axis) {
     }
   }
   legend.draw(svg, kTop + kHeight + kBottom - 8);
-  return svg.str();
+  return svg;
 }
 
-std::string scatter_charts(const std::vector<CloudChart>& charts, const Axis& x_axis,
-                           const Axis& y_axis) {
+Svg scatter_charts(const std::vector<CloudChart>& charts, const Axis& x_axis, const Axis& y_axis) {
   Values all;
   for (const CloudChart& chart : charts) add_values(chart.clouds, all);
   const Scale x(x_axis, all.first, 0, kWidth), y(y_axis, all.second, kTop + kHeight, kTop);
@@ -188,16 +188,16 @@ std::string scatter_charts(const std::vector<CloudChart>& charts, const Axis& x_
       for (const auto& [px, py] : cloud.points) {
         const Point at{panel_left(panel) + x.at(px), y.at(py)};
         const std::string cls = series(legend.colour_of(cloud.name));
-        cloud.ring ? svg.ring(at, 2.6, cls) : svg.circle(at, 2.1, cls, 0.75);
+        cloud.ring ? svg.ring(at, 2.6, cls) : svg.circle(at, cloud.radius, cls, 0.75);
       }
   }
   legend.draw(svg, kTop + kHeight + kBottom - 8);
-  return svg.str();
+  return svg;
 }
 
-std::string heat_maps(const std::vector<HeatMap>& maps, const std::vector<std::string>& rows,
-                      const std::vector<std::string>& columns, const std::string& column_label,
-                      const Axis& colour) {
+Svg heat_maps(const std::vector<HeatMap>& maps, const std::vector<std::string>& rows,
+              const std::vector<std::string>& columns, const std::string& column_label,
+              const Axis& colour) {
   std::vector<double> values;
   for (const HeatMap& map : maps)
     for (const auto& row : map.values) values.insert(values.end(), row.begin(), row.end());
@@ -239,7 +239,7 @@ std::string heat_maps(const std::vector<HeatMap>& maps, const std::vector<std::s
     svg.text({bar + 17, kTop + height * (1 - scale.share(mark)) + 4}, short_number(mark), "faint",
              11);
   svg.text({width - 6, kTop - 12}, colour.label, "faint", 12, "end");
-  return svg.str();
+  return svg;
 }
 
 }  // namespace zsq::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts of analyses, each a whole SVG file.
+// The charts of analyses and reports.
 #pragma once
 #include <string>
 #include <vector>
@@ -27,26 +27,27 @@ struct Chart {
 };
 
 // Charts side by side, the vertical axis of one range; one legend for all.
-std::string line_charts(const std::vector<Chart>& charts, const Axis& y);
+Svg line_charts(const std::vector<Chart>& charts, const Axis& y);
 
 struct Cloud {
   std::string name;
   std::vector<Point> points;
   bool ring = false;  // open marks
+  double radius = 2.1;
 };
 struct CloudChart {
   std::string title;
   std::vector<Cloud> clouds;  // equal names have one colour in all charts
 };
-std::string scatter_charts(const std::vector<CloudChart>& charts, const Axis& x, const Axis& y);
+Svg scatter_charts(const std::vector<CloudChart>& charts, const Axis& x, const Axis& y);
 
 struct HeatMap {
   std::string title;
   std::vector<std::vector<double>> values;  // [row][column], first row on top; not finite: empty
 };
 // Maps side by side with one scale of colours.
-std::string heat_maps(const std::vector<HeatMap>& maps, const std::vector<std::string>& rows,
-                      const std::vector<std::string>& columns, const std::string& column_label,
-                      const Axis& colour);
+Svg heat_maps(const std::vector<HeatMap>& maps, const std::vector<std::string>& rows,
+              const std::vector<std::string>& columns, const std::string& column_label,
+              const Axis& colour);
 
 }  // namespace zsq::analysis

@@ -35,7 +35,9 @@ std::string place(const char* x, const char* y, Point at) {
          "\"";
 }
 
-std::string style() {
+}  // namespace
+
+std::string svg_style() {
   std::string light =
       ".page{fill:#ffffff}.panel{fill:#f6f8fa;stroke:#d1d9e0}.ink{fill:#1f2328;stroke:#1f2328}"
       ".faint{fill:#59636e;stroke:#59636e}.grid{stroke:#d1d9e0}";
@@ -54,8 +56,6 @@ std::string style() {
          "}text{stroke:none!important}"
          ".open{fill:none!important}</style>\n";
 }
-
-}  // namespace
 
 std::string series(std::size_t i) { return "s" + std::to_string(i % kSeries); }
 
@@ -111,10 +111,9 @@ std::string full_number(double value) {
 
 Svg::Svg(double width, double height, const std::string& title) {
   const std::string w = number(width), h = number(height);
-  head_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + w + " " + h + "\" width=\"" +
-          w + "\" height=\"" + h +
-          "\" font-family=\"system-ui, sans-serif\" role=\"img\">\n<title>" + escaped(title) +
-          "</title>\n" + style();
+  attributes_ = " viewBox=\"0 0 " + w + " " + h + "\" width=\"" + w + "\" height=\"" + h +
+                "\" font-family=\"system-ui, sans-serif\" role=\"img\">\n";
+  title_ = "<title>" + escaped(title) + "</title>\n";
   body_ = "<rect class=\"page\" width=\"" + w + "\" height=\"" + h + "\"/>\n";
 }
 
@@ -160,6 +159,11 @@ void Svg::text(Point at, const std::string& words, const std::string& cls, doubl
   body_ += ">" + escaped(words) + "</text>\n";
 }
 
-std::string Svg::str() const { return head_ + body_ + "</svg>\n"; }
+std::string Svg::str() const {
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attributes_ + title_ + svg_style() + body_ +
+         "</svg>\n";
+}
+
+std::string Svg::element() const { return "<svg" + attributes_ + title_ + body_ + "</svg>\n"; }
 
 }  // namespace zsq::analysis

@@ -31,11 +31,15 @@ class Svg {
   void text(Point at, const std::string& words, const std::string& cls = "faint", double size = 12,
             const std::string& anchor = "start", double degrees = 0);
 
-  std::string str() const;
+  std::string str() const;  // a file
+  // An element of a page that holds svg_style() once.
+  std::string element() const;
 
  private:
-  std::string head_, body_;
+  std::string attributes_, title_, body_;
 };
+
+std::string svg_style();  // <style> with the classes' colours
 
 std::string escaped(const std::string& text);  // for XML and HTML
 std::string short_number(double value);        // three digits: 0.0012, 3.1e-5, 1200

@@ -84,6 +84,8 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
 
   MixedResult result = budget->result(fixed + found->cost);
   result.predicted_divergence = found->sensitivity;
+  for (const LayerSensitivity& layer : layers)
+    result.sensitivity.push_back({layer.layer, layer.weight_sensitivity, layer.input_sensitivity});
   observer.on_message(LogLevel::info, "bits chosen: " + budget->words(fixed + found->cost) +
                                           " of " + budget->words(budget->limit()));
   for (std::size_t i = 0; i < open.size(); ++i) {

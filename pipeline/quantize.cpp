@@ -11,6 +11,7 @@
 #include "pipeline/report/layer_errors.h"
 #include "pipeline/report/recorder.h"
 #include "pipeline/report/samples.h"
+#include "pipeline/report/sections.h"
 #include "pipeline/report/verdict.h"
 #include "train/checkpoint.h"
 
@@ -138,7 +139,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   evaluate(run.context(), run.evaluation(), student, report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
-  formats::write_atomically(run.output.file("report.html"), std::string_view(to_html(report)));
+  formats::write_atomically(run.output.file("report.html"),
+                            std::string_view(run_page(read_run(output))));
   run.output.close();
   require_accuracy(report, options.min_top1);
   return report;

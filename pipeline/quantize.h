@@ -6,6 +6,7 @@
 #pragma once
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ struct Accuracy {
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
+struct Range {
+  double low = 0, high = 0;
+};
+
 struct LayerResult {
   std::string name, op;
   std::int64_t weight_bits = 0;      // 0: float
@@ -45,6 +50,15 @@ struct LayerResult {
   // and of the layer's output if this layer alone is quantized, on synthetic images. Not finite
   // if there is no noise; NaN if they were not measured.
   double weight_sqnr = kNotMeasured, output_sqnr = kNotMeasured;
+  Range weight_range;                // of the quantized weights
+  std::optional<Range> input_range;  // that the quantizer of the input represents
+};
+
+// What fewer bits in one layer alone do to the predictions: KL to the teacher in nats per image, by
+// bits of its weights and of its input.
+struct SensitivityResult {
+  std::string layer;
+  std::map<std::int64_t, double> weights, input;  // input: empty if it was not measured
 };
 
 // Bits chosen for each layer under a budget (recipe keys mixed.*).
@@ -54,6 +68,7 @@ struct MixedResult {
   double budget = 0, used = 0;
   double predicted_divergence = 0;  // sum of the layers' sensitivities, nats per image
   std::string cost_table = {}, cost_table_sha256 = {};  // file; empty for other kinds
+  std::vector<SensitivityResult> sensitivity = {};      // in order of the network
 };
 
 // Squared error at the end of a block by the squared output of the float network, before and after

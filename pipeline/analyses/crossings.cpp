@@ -65,7 +65,8 @@ AnalysisOutput analyse_crossings(const AnalysisInput& input) {
                                 100 * crossings.mean_share());
   }
   output.svg = analysis::heat_maps(maps, layers, epochs, "part of the training",
-                                   {"share of codes that a step changes", true});
+                                   {"share of codes that a step changes", true})
+                   .str();
   return output;
 }
 

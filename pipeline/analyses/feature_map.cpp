@@ -104,7 +104,7 @@ AnalysisOutput analyse_feature_map(const AnalysisInput& input) {
     charts.push_back(chart_of(kind, places));
   }
   output.figures.emplace_back("variance along both axes, %", 100 * projection.explained);
-  output.svg = analysis::scatter_charts(charts, {"first axis"}, {"second axis"});
+  output.svg = analysis::scatter_charts(charts, {"first axis"}, {"second axis"}).str();
   return output;
 }
 

@@ -84,10 +84,12 @@ AnalysisOutput analyse_gradient_cosine(const AnalysisInput& input) {
   }
   output.table = table_of(all, layers);
   const analysis::Axis cosine{"cosine of the two gradients", false, -1, 1};
-  output.svg = analysis::line_charts(
-      {{"All layers together", {"step of the student"}, over_steps},
-       {"Layer by layer, mean over the steps", {"layer, in the network's order"}, over_layers}},
-      cosine);
+  output.svg =
+      analysis::line_charts(
+          {{"All layers together", {"step of the student"}, over_steps},
+           {"Layer by layer, mean over the steps", {"layer, in the network's order"}, over_layers}},
+          cosine)
+          .str();
   return output;
 }
 

@@ -70,7 +70,7 @@ AnalysisOutput analyse_hessian_trace(const AnalysisInput& input) {
       output.figures.emplace_back(figure_name("standard error", name, kind), trace.standard_error);
     }
   }
-  output.svg = analysis::line_charts({off, on}, {"|trace of the layer's part|", true});
+  output.svg = analysis::line_charts({off, on}, {"|trace of the layer's part|", true}).str();
   return output;
 }
 

@@ -75,7 +75,8 @@ AnalysisOutput analyse_loss_surface(const AnalysisInput& input) {
     maps.push_back({analysis::name_of(objective), relative});
   }
   output.svg = analysis::heat_maps(maps, marks, marks, "first direction, in norms of the filters",
-                                   {"loss / loss at the weights", true});
+                                   {"loss / loss at the weights", true})
+                   .str();
   return output;
 }
 

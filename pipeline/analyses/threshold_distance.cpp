@@ -84,7 +84,7 @@ AnalysisOutput analyse_threshold_distance(const AnalysisInput& input) {
     if (step == 0) look("first step", sample);
     if (step == steps - 1 && step > 0) look("last step", sample);
   });
-  output.svg = analysis::line_charts(charts, {"share of the layer's weights, %"});
+  output.svg = analysis::line_charts(charts, {"share of the layer's weights, %"}).str();
   return output;
 }
 

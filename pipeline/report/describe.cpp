@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/report/describe.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/version.h"
@@ -25,6 +27,25 @@ std::string weights_in_words(const QuantOptions& q) {
     words += ", " + std::string(quant::rounding_method(w.rounding).title);
   if (q.bias_correction == BiasCorrection::bn_statistics) words += ", bias correction";
   return words;
+}
+
+Range weight_range(const quant::Student& student, const StudentLayer& layer) {
+  const at::NoGradGuard no_grad;
+  const auto weight =
+      layer.quantizer->forward({student.parameters.at(layer.weight)}, student.parameters);
+  return {weight.min().item<double>(), weight.max().item<double>()};
+}
+
+std::optional<Range> input_range(const quant::Student& student, const StudentLayer& layer) {
+  if (!layer.input || !student.parameters.contains(layer.input->scale_name())) return std::nullopt;
+  const auto number = [&](const std::string& name) {
+    return student.parameters.at(name).item<double>();
+  };
+  const double scale = number(layer.input->scale_name());
+  const double zero = number(layer.input->zero_point_name());
+  const auto& spec = layer.input->spec();
+  return Range{scale * (static_cast<double>(spec.qmin) - zero),
+               scale * (static_cast<double>(spec.qmax) - zero)};
 }
 
 }  // namespace
@@ -71,6 +92,8 @@ std::vector<LayerResult> describe_layers(const quant::Student& student,
     result.scale = values(layer.quantizer->scale_name());
     const auto zero_points = values(layer.quantizer->zero_point_name());
     result.zero_point.assign(zero_points.begin(), zero_points.end());
+    result.weight_range = weight_range(student, layer);
+    result.input_range = input_range(student, layer);
     for (const train::LayerReport& row : trained.layers) {
       if (row.name != layer.name) continue;
       result.crossings = row.crossings;

@@ -3,8 +3,17 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "pipeline/version.h"
 
 namespace zsq::pipeline {
+namespace {
+
+std::string wrote(const Json& report) {
+  const std::string other = text_in(report, "tool_version");
+  return other.empty() || other == version() ? "" : "; version " + other + " wrote it";
+}
+
+}  // namespace
 
 Json read_report(const std::filesystem::path& folder) {
   const auto bytes = formats::read_file(folder / "report.json");
@@ -18,8 +27,23 @@ Json read_report(const std::filesystem::path& folder) {
     whole = whole && holds(key, &Json::is_string);
   if (!whole)
     throw Error(ErrorCode::bad_input, (folder / "report.json").string() +
-                                          ": is not the report of a finished `zsq quantize`");
+                                          ": is not the report of a finished `zsq quantize` of "
+                                          "version " +
+                                          version() + wrote(report));
   return report;
+}
+
+FinishedRun read_run(const std::filesystem::path& folder) {
+  FinishedRun run{.folder = folder, .report = read_report(folder), .history = read_history(folder)};
+  const auto resolved = folder / "resolved.yaml";
+  if (!std::filesystem::exists(resolved)) return run;
+  run.settings = describe_settings(load_recipe(resolved.string()));
+  try {
+    run.recipe_settings = describe_settings(load_recipe(text_in(run.report, "recipe")));
+  } catch (const Error&) {  // a file that has gone, or changed to what is no recipe
+    run.recipe_settings.clear();
+  }
+  return run;
 }
 
 }  // namespace zsq::pipeline

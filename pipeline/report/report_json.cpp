@@ -13,6 +13,14 @@ Json accuracy(const std::optional<Accuracy>& a) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json by_bits(const std::map<std::int64_t, double>& values) {
+  Json json = Json::object();
+  for (const auto& [bits, value] : values) json[std::to_string(bits)] = value;
+  return json;
+}
+
+Json range_json(const Range& range) { return Json::array({range.low, range.high}); }
+
 Json mixed_json(const std::optional<MixedResult>& mixed) {
   if (!mixed) return nullptr;
   const bool cost = mixed->budget_kind == "cost";
@@ -24,6 +32,10 @@ Json mixed_json(const std::optional<MixedResult>& mixed) {
             {"budget", amount(mixed->budget)},
             {"used", amount(mixed->used)},
             {"predicted_divergence", mixed->predicted_divergence}};
+  for (const SensitivityResult& layer : mixed->sensitivity)
+    json["sensitivity"].push_back({{"layer", layer.layer},
+                                   {"weights", by_bits(layer.weights)},
+                                   {"input", by_bits(layer.input)}});
   if (cost) {
     json["cost_table"] = mixed->cost_table;
     json["cost_table_sha256"] = mixed->cost_table_sha256;
@@ -49,6 +61,8 @@ Json layer_json(const LayerResult& layer) {
           {"activation_bits", layer.activation_bits},
           {"scale", layer.scale},
           {"zero_point", layer.zero_point},
+          {"weight_range", range_json(layer.weight_range)},
+          {"input_range", layer.input_range ? range_json(*layer.input_range) : Json(nullptr)},
           {"crossings", layer.crossings},
           {"range_update_flips", layer.range_update_flips},
           {"weight_sqnr", number_or_null(layer.weight_sqnr)},

@@ -11,10 +11,10 @@ bool keeps_values(const models::Node& node) {
          is<Slice>(node) || is<Resize>(node);
 }
 
-std::int64_t bits_of_value(const models::Graph& graph, models::NodeId id) {
+const quant::ActivationQuantizer* quantizer_of_value(const models::Graph& graph,
+                                                     models::NodeId id) {
   while (keeps_values(graph[id])) id = graph[id].inputs.front();
-  const quant::ActivationQuantizer* quantizer = quant::activation_quantizer(graph[id]);
-  return quantizer ? quantizer->spec().num_bits : 0;
+  return quant::activation_quantizer(graph[id]);
 }
 
 }  // namespace
@@ -23,8 +23,9 @@ std::vector<StudentLayer> student_layers(const quant::Student& student) {
   std::vector<StudentLayer> layers;
   for (const quant::WeightSite& site : quant::weight_sites(student)) {
     const models::Node& layer = student.graph[site.layer];
+    const auto* input = quantizer_of_value(student.graph, layer.inputs.front());
     layers.push_back({layer.name, models::op_name(layer.op), site.op->spec().num_bits,
-                      bits_of_value(student.graph, layer.inputs.front()), site.op});
+                      input ? input->spec().num_bits : 0, site.op, input, site.parameter});
   }
   return layers;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/svg.h"
+
 namespace zsq::pipeline {
 namespace {
 
@@ -64,6 +66,25 @@ Grid without_empty_columns(const Grid& grid) {
   return kept;
 }
 
+std::string to_text(const Grid& grid) {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+    widths.push_back(grid.columns[c].head.size());
+    for (const auto& row : grid.rows) widths[c] = std::max(widths[c], row[c].size());
+  }
+  const auto line = [&](const std::vector<std::string>& texts) {
+    std::string line;
+    for (std::size_t c = 0; c < texts.size(); ++c) {
+      const std::string space(widths[c] - texts[c].size(), ' ');
+      line += (c ? "  " : "") + (grid.columns[c].number ? space + texts[c] : texts[c] + space);
+    }
+    return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  std::string text = line(heads(grid));
+  for (const auto& row : grid.rows) text += line(row);
+  return text;
+}
+
 std::string to_markdown(const Grid& grid) {
   std::string text = "| " + joined(heads(grid), " | ", in_markdown) + " |\n|";
   for (const Column& column : grid.columns) text += column.number ? " ---: |" : " --- |";
@@ -84,6 +105,26 @@ std::string to_latex(const Grid& grid) {
   text += "}\n\\toprule\n" + joined(heads(grid), " & ", in_latex) + " \\\\\n\\midrule\n";
   for (const auto& row : grid.rows) text += joined(row, " & ", in_latex) + " \\\\\n";
   return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string to_html(const Grid& grid, const std::string& caption) {
+  const auto cell = [&](const std::string& tag, std::size_t column, const std::string& text) {
+    return "<" + tag + (grid.columns[column].number ? " class=\"number\">" : ">") +
+           analysis::escaped(text) + "</" + tag.substr(0, 2) + ">";
+  };
+  const std::string words = analysis::escaped(caption);
+  std::string html = "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"" + words +
+                     "\"><table>\n<caption><span>" + words + "</span></caption>\n<thead><tr>";
+  for (std::size_t c = 0; c < grid.columns.size(); ++c)
+    html += cell("th scope=\"col\"", c, grid.columns[c].head);
+  html += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : grid.rows) {
+    html += "<tr>";
+    for (std::size_t c = 0; c < row.size(); ++c)
+      html += cell(c == 0 ? "th scope=\"row\"" : "td", c, row[c]);
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
 }
 
 }  // namespace zsq::pipeline

@@ -21,8 +21,10 @@ std::vector<std::vector<double>> numbers_of(const std::string& svg, const char* 
 }
 
 TEST(LineCharts, PutValuesWhereTheAxesSay) {
-  const std::string svg = line_charts(
-      {{"one", {"x", false, 0, 10}, {{"a", {{0, 0}, {5, 50}, {10, 100}}}}}}, {"y", false, 0, 100});
+  const std::string svg =
+      line_charts({{"one", {"x", false, 0, 10}, {{"a", {{0, 0}, {5, 50}, {10, 100}}}}}},
+                  {"y", false, 0, 100})
+          .str();
   const auto line =
       numbers_of(svg, "points=\"([0-9.]+),([0-9.]+) ([0-9.]+),([0-9.]+) ([0-9.]+),([0-9.]+) \"");
   ASSERT_EQ(line.size(), 1u) << svg;
@@ -38,7 +40,8 @@ TEST(LineCharts, PutValuesWhereTheAxesSay) {
 TEST(LineCharts, LogarithmicAxesLeaveOutWhatIsNotPositive) {
   const std::string svg =
       line_charts({{"", {"x", true, 1, 100}, {{"a", {{0, 1}, {1, 1}, {10, 2}, {100, 3}}}}}},
-                  {"y", false, 1, 3});
+                  {"y", false, 1, 3})
+          .str();
   const auto line =
       numbers_of(svg, "points=\"([0-9.]+),[0-9.]+ ([0-9.]+),[0-9.]+ ([0-9.]+),[0-9.]+ \"");
   ASSERT_EQ(line.size(), 1u) << svg;
@@ -49,15 +52,18 @@ TEST(LineCharts, SeveralCurvesHaveALegend) {
   const std::string svg =
       line_charts({{"l", {"x"}, {{"first", {{0, 1}, {1, 2}}}, {"second", {{0, 2}, {1, 1}}}}},
                    {"r", {"x"}, {{"second", {{0, 2}, {1, 1}}}}}},
-                  {"y"});
+                  {"y"})
+          .str();
   for (const char* name : {">first<", ">second<"}) EXPECT_NE(svg.find(name), std::string::npos);
   EXPECT_EQ(numbers_of(svg, "class=\"s1 open\" stroke-width=\"([0-9.]+)\"").size(),
             2u);  // one colour
 }
 
 TEST(Scatter, HasAMarkForEachPoint) {
-  const std::string svg = scatter_charts(
-      {{"t", {{"a", {{0, 0}, {1, 1}, {2, 2}}}, {"b", {{1, 0}}, true}}}}, {"x"}, {"y"});
+  const std::string svg =
+      scatter_charts({{"t", {{"a", {{0, 0}, {1, 1}, {2, 2}}}, {"b", {{1, 0}}, true}}}}, {"x"},
+                     {"y"})
+          .str();
   EXPECT_EQ(numbers_of(svg, "r=\"(2\\.10)\"").size(), 3u);
   EXPECT_EQ(numbers_of(svg, "r=\"(2\\.60)\"").size(), 1u);
 }
@@ -65,7 +71,8 @@ TEST(Scatter, HasAMarkForEachPoint) {
 TEST(HeatMaps, ColourIsTheValuesPlaceOnTheScale) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::string svg = heat_maps({{"m", {{1, 10}, {100, nan}}}}, {"r1", "r2"}, {"c1", "c2"},
-                                    "columns", {"v", true, 1, 100});
+                                    "columns", {"v", true, 1, 100})
+                              .str();
   const std::regex cell(
       "fill=\"(#[0-9a-f]{6})\" x=\"[0-9.]+\" y=\"[0-9.]+\" width=\"1(?:65|64|66)");
   std::vector<std::string> colours;

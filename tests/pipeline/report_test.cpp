@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/report/describe, pipeline/report/finished_run, pipeline/report/report_html,
-// pipeline/report/report_json, pipeline/report/result_json, pipeline/report/student_layers.
+// Covers also pipeline/report/describe, pipeline/report/report_json, pipeline/report/result_json,
+// pipeline/report/student_layers.
 // report.json as other programs rely on it, and a report.html that needs no network.
 #include <gtest/gtest.h>
 
@@ -33,6 +33,8 @@ QuantizeReport sample() {
   layer.scale = {0.5, 0.25};
   layer.zero_point = {0, -1};
   layer.crossings = 1e-3;
+  layer.weight_range = {-0.75, 0.5};
+  layer.input_range = Range{0, 6.5};
   report.layers = {layer};
   return report;
 }
@@ -51,6 +53,8 @@ TEST(Report, JsonHoldsTheContract) {
        {"name", "op", "weight_bits", "activation_bits", "scale", "zero_point", "crossings"})
     EXPECT_TRUE(json["layers"][0].contains(key)) << key;
   EXPECT_EQ(json["layers"][0]["scale"], nlohmann::json({0.5, 0.25}));
+  EXPECT_EQ(json["layers"][0]["weight_range"], nlohmann::json({-0.75, 0.5}));
+  EXPECT_EQ(json["layers"][0]["input_range"], nlohmann::json({0, 6.5}));
 }
 
 TEST(Report, JsonIsNullWhereNothingWasMeasured) {
@@ -83,7 +87,7 @@ TEST(Report, HtmlIsOnePageWithNamesEscaped) {
   EXPECT_EQ(html.find("<1>"), std::string::npos);
   EXPECT_NE(html.find("<svg"), std::string::npos);
   EXPECT_NE(html.find("6.7 times smaller"), std::string::npos);
-  for (const char* fetched : {"http", "src=", "href=", "url("})
+  for (const char* fetched : {"http:", "https:", "src=\"h", "href=", "url(", "@import"})
     EXPECT_EQ(html.find(fetched), std::string::npos) << fetched;
 }
 

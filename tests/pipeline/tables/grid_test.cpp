@@ -35,5 +35,23 @@ TEST(Grid, LatexEscapesWhatItReadsAsCommands) {
             "\\bottomrule\n\\end{tabular}\n");
 }
 
+TEST(Grid, TextHasAlignedColumns) {
+  EXPECT_EQ(to_text(without_empty_columns(kGrid)),
+            "row  value, %  why\n"
+            "a|b      1.50  50 & more, \"all\"\n"
+            "c_d\n");
+}
+
+TEST(Grid, HtmlNamesItsRowsAndColumns) {
+  EXPECT_EQ(
+      to_html({{{"row"}, {"value", true}}, {{"a<b", "1.50"}}}, "what \"it\" is"),
+      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"what &quot;it&quot; is\">"
+      "<table>\n<caption><span>what &quot;it&quot; is</span></caption>\n"
+      "<thead><tr><th scope=\"col\">row</th><th scope=\"col\" class=\"number\">value</th>"
+      "</tr></thead>\n<tbody>\n"
+      "<tr><th scope=\"row\">a&lt;b</th><td class=\"number\">1.50</td></tr>\n"
+      "</tbody></table></div>\n");
+}
+
 }  // namespace
 }  // namespace zsq::pipeline

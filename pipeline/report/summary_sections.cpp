@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdict, key figures, size and accuracy, stages.
+#include <algorithm>
+#include <cctype>
+
+#include "analysis/bars.h"
+#include "pipeline/report/page.h"
+#include "pipeline/report/sections.h"
+
+namespace zsq::pipeline {
+namespace {
+
+namespace fs = std::filesystem;
+using analysis::escaped;
+
+struct Top1 {
+  double teacher, student, images;
+};
+std::optional<Top1> top1(const Json& report) {
+  const auto teacher = number_in(member(report, "teacher"), "top1");
+  const auto student = number_in(member(report, "student"), "top1");
+  if (!teacher || !student) return std::nullopt;
+  return Top1{*teacher, *student, number_in(member(report, "student"), "images").value_or(0)};
+}
+
+std::string card(const std::string& name, const std::string& value, const std::string& small) {
+  return "<div><dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "<small>" + escaped(small) +
+         "</small></dd></div>\n";
+}
+
+std::string cards(const Json& r) {
+  std::string html;
+  if (const auto measured = top1(r))
+    html += card("Top-1", format("%.2f %%", measured->student),
+                 format("float: %.2f %%; %.0f images", measured->teacher, measured->images));
+  double images = 0;
+  for (const Json& kind : list_in(r, "synthetic")) images += number_in(kind, "images").value_or(0);
+  if (const auto agreement = number_in(r, "agreement"))
+    html += card("Agreement", format("%.1f %%", 100 * *agreement),
+                 format("with the float network; %.0f held-out synthetic images", images));
+  if (const auto divergence = number_in(r, "divergence"))
+    html += card("KL divergence", format("%.4f", *divergence),
+                 "from the float network, nats per image");
+  const Json& size = member(r, "size");
+  const double full = number_in(size, "fp32_bytes").value_or(0);
+  const double small = number_in(size, "quantized_bytes").value_or(0);
+  if (small > 0)
+    html +=
+        card("Parameters", bytes_in_words(small),
+             format("float: %s; %.1f times smaller", bytes_in_words(full).c_str(), full / small));
+  const double iterations = number_in(r, "iterations").value_or(0);
+  html += card("Time", format("%.1f s", number_in(r, "seconds").value_or(0)),
+               iterations > 0 ? format("%.0f iterations", iterations) : "no training");
+  return "<dl class=\"cards\">\n" + html + "</dl>\n";
+}
+
+std::string mood_of_loss(double points) {
+  return points < 1 ? "good" : points < 5 ? "fair" : "bad";
+}
+
+std::string mood_of_words(const std::string& verdict) {
+  if (verdict.starts_with("as good") || verdict.starts_with("nearly")) return "good";
+  return verdict.starts_with("a little") || verdict.starts_with("worse") ? "fair" : "bad";
+}
+
+std::string files(const FinishedRun& run) {
+  Grid grid{{{"File"}, {"Size, kB", true}}, {}};
+  const auto add = [&](const fs::path& file, const std::string& name) {
+    std::error_code missing;
+    const auto bytes = fs::file_size(file, missing);
+    if (!missing) grid.rows.push_back({name, format("%.1f", static_cast<double>(bytes) / 1e3)});
+  };
+  const fs::path model = text_in(run.report, "model");
+  if (!run.folder.empty()) add(model, model.filename().string() + " (float)");
+  for (const Json& file : list_in(run.report, "files")) {
+    const fs::path name = fs::path(file.is_string() ? file.get<std::string>() : "").filename();
+    if (!run.folder.empty() && !name.empty()) add(run.folder / name, name.string());
+  }
+  return grid.rows.empty() ? "" : to_html(grid, "Files as they lie on disk");
+}
+
+std::string latency(const FinishedRun& run) {
+  const Json& layers = list_in(run.report, "layers");
+  const auto integer = std::count_if(layers.begin(), layers.end(), [](const Json& layer) {
+    return text_in(layer, "executes_as").starts_with("int8");
+  });
+  std::string html;
+  if (!layers.empty() && !text_in(layers.front(), "executes_as").empty())
+    html = paragraph(format("%lld of %zu layers run in integers on %s.",
+                            static_cast<long long>(integer), layers.size(),
+                            text_in(run.report, "target").c_str()));
+  const std::string folder = run.folder.empty() ? "FOLDER" : run.folder.string();
+  return html + "<p>A run measures no latency. <code>scripts/bench_runtimes.py " +
+         escaped(text_in(run.report, "model") + " " + folder) +
+         "</code> times both networks in onnxruntime and OpenVINO.</p>\n";
+}
+
+}  // namespace
+
+std::string verdict_section(const FinishedRun& run) {
+  const std::string verdict = text_in(run.report, "verdict");
+  std::string box;
+  if (const auto measured = top1(run.report)) {
+    const double lost = measured->teacher - measured->student;
+    box = verdict_box(mood_of_loss(lost),
+                      lost > 0.005 ? format("Loses %.2f points of top-1", lost)
+                                   : "As accurate as the float network",
+                      format("%.2f %% instead of %.2f %% on %.0f real images.", measured->student,
+                             measured->teacher, measured->images) +
+                          (verdict.empty() ? "" : " Synthetic images alone say: " + verdict + "."));
+  } else if (!verdict.empty()) {
+    const auto colon = std::min(verdict.find(": "), verdict.size());
+    std::string headline = verdict.substr(0, colon), rest = verdict.substr(colon);
+    headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(headline[0])));
+    if (rest.size() > 2) {
+      rest = rest.substr(2) + ".";
+      rest[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0])));
+    }
+    box = verdict_box(
+        mood_of_words(verdict), headline,
+        rest + " Measured on held-out synthetic images; zsq eval measures on real ones.");
+  } else {
+    box =
+        verdict_box("fair", "Not measured",
+                    "The run had no held-out synthetic images (process.agreement_images=0) and no "
+                    "real ones (--eval_data).");
+  }
+  return box + cards(run.report);
+}
+
+std::string size_section(const FinishedRun& run) {
+  const Json &r = run.report, &size = member(r, "size");
+  const double full = number_in(size, "fp32_bytes").value_or(0);
+  const double small = number_in(size, "quantized_bytes").value_or(0);
+  const std::string scheme = text_in(r, "scheme");
+  std::vector<analysis::Svg> charts{analysis::bar_chart(
+      "Parameters",
+      {{"FP32", full, bytes_in_words(full), 7}, {scheme, small, bytes_in_words(small), 0}})};
+  if (const auto measured = top1(r))
+    charts.push_back(
+        analysis::bar_chart("Top-1 on real images",
+                            {{"FP32", measured->teacher, format("%.2f %%", measured->teacher), 7},
+                             {scheme, measured->student, format("%.2f %%", measured->student), 0}},
+                            100));
+  Grid synthetic{
+      {{"Held-out synthetic images"}, {"Images", true}, {"Same class, %", true}, {"KL", true}}, {}};
+  for (const Json& kind : list_in(r, "synthetic"))
+    synthetic.rows.push_back({text_in(kind, "kind"),
+                              format("%.0f", number_in(kind, "images").value_or(0)),
+                              format("%.1f", 100 * number_in(kind, "agreement").value_or(0)),
+                              format("%.4f", number_in(kind, "divergence").value_or(0))});
+  return section(
+      "Size, latency and accuracy",
+      chart_grid(charts) +
+          (synthetic.rows.empty() ? ""
+                                  : to_html(synthetic,
+                                            "Student and teacher on images that nothing learned "
+                                            "from; KL in nats per image")) +
+          files(run) + latency(run));
+}
+
+std::string stages_section(const FinishedRun& run) {
+  Grid grid{
+      {{"Stage"}, {"Estimate, s", true}, {"Took, s", true}, {"KL on held-out images"}, {"Outcome"}},
+      {}};
+  for (const Json& stage : list_in(run.report, "stages")) {
+    std::string divergences;
+    for (const Json& kind : list_in(stage, "synthetic"))
+      divergences += (divergences.empty() ? "" : ", ") +
+                     format("%.4f", number_in(kind, "divergence").value_or(0));
+    const auto estimate = number_in(stage, "estimate");
+    grid.rows.push_back({text_in(stage, "name"), estimate ? format("%.0f", *estimate) : "",
+                         format("%.1f", number_in(stage, "seconds").value_or(0)), divergences,
+                         text_in(stage, "outcome")});
+  }
+  return grid.rows.size() < 2 ? ""
+                              : section("Stages", to_html(without_empty_columns(grid),
+                                                          "In the order in which they ran"));
+}
+
+}  // namespace zsq::pipeline
