@@ -27,6 +27,7 @@ constexpr Verb kVerbs[] = {
     {"eval", "top-1 and top-5 of a float or quantized model", eval},
     {"generate", "synthetic images of a model's classes, for this or any other tool", generate},
     {"run", "class and score per image, or a comparison with stored arrays", run},
+    {"report", "finished runs side by side, as tables and as a page", report},
     {"select", "ranks finished runs by nearness to the original, without real images", select},
     {"compare", "per-layer difference of two models, worst first", compare},
     {"reproduce", "a table of runs, row by row and seed by seed, as an ablation", reproduce},

@@ -19,6 +19,7 @@ int generate(const Arguments& arguments);
 int run(const Arguments& arguments);
 int select(const Arguments& arguments);
 int reproduce(const Arguments& arguments);
+int report(const Arguments& arguments);
 int recipes(const Arguments& arguments);
 
 }  // namespace zsq::cli

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/report.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "formats/atomic_file.h"
+#include "pipeline/boundary.h"
+#include "pipeline/report/curves.h"
+#include "pipeline/report/page.h"
+#include "pipeline/report/sections.h"
+
+namespace zsq {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace pipeline;
+
+// As short as tells them apart.
+std::vector<std::string> names_of(const std::vector<FinishedRun>& runs) {
+  std::vector<std::string> names;
+  for (const FinishedRun& run : runs)
+    names.push_back(fs::absolute(run.folder / "").lexically_normal().parent_path().filename());
+  if (std::set<std::string>(names.begin(), names.end()).size() < names.size())
+    std::transform(runs.begin(), runs.end(), names.begin(),
+                   [](const FinishedRun& run) { return run.folder.string(); });
+  return names;
+}
+
+std::string scaled(const std::optional<double>& value, double by, const char* pattern) {
+  if (!value) return "";
+  char text[32];
+  std::snprintf(text, sizeof text, pattern, by * *value);
+  return text;
+}
+
+double kilobytes(const Json& report) {
+  return number_in(member(report, "size"), "quantized_bytes").value_or(0) / 1e3;
+}
+
+Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
+  Grid grid{{{"Run"},
+             {"Model"},
+             {"Scheme"},
+             {"Recipe"},
+             {"Seed", true},
+             {"Float top-1, %", true},
+             {"Top-1, %", true},
+             {"Agreement, %", true},
+             {"KL", true},
+             {"Size, kB", true},
+             {"Time, s", true}},
+            {}};
+  std::set<std::string> models;
+  for (const FinishedRun& run : runs) models.insert(text_in(run.report, "source_sha256"));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Json& r = runs[i].report;
+    const std::string model = fs::path(text_in(r, "model")).filename();
+    grid.rows.push_back({names[i], models.size() > 1 ? model : "", text_in(r, "scheme"),
+                         text_in(r, "recipe"), scaled(number_in(r, "seed"), 1, "%.0f"),
+                         scaled(number_in(member(r, "teacher"), "top1"), 1, "%.2f"),
+                         scaled(number_in(member(r, "student"), "top1"), 1, "%.2f"),
+                         scaled(number_in(r, "agreement"), 100, "%.1f"),
+                         scaled(number_in(r, "divergence"), 1, "%.4f"),
+                         format("%.1f", kilobytes(r)), scaled(number_in(r, "seconds"), 1, "%.1f")});
+  }
+  return without_empty_columns(grid);
+}
+
+// The settings in which the runs differ.
+Grid settings_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
+  Grid grid{{{"Setting"}}, {}};
+  for (const std::string& name : names) grid.columns.push_back({name});
+  for (std::size_t s = 0; s < runs.front().settings.size(); ++s) {
+    std::vector<std::string> row{runs.front().settings[s].key};
+    for (const FinishedRun& run : runs)
+      row.push_back(run.settings.empty() ? "" : run.settings[s].value);
+    if (std::set<std::string>(row.begin() + 1, row.end()).size() > 1) grid.rows.push_back(row);
+  }
+  return grid;
+}
+
+// Output SQNR of the layers, by name, in the order in which they come.
+Grid layers_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
+  Grid grid{{{"Layer"}}, {}};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    grid.columns.push_back({names[i], true});
+    for (const Json& layer : list_in(runs[i].report, "layers")) {
+      const std::string name = text_in(layer, "name");
+      auto row = std::find_if(grid.rows.begin(), grid.rows.end(),
+                              [&](const auto& known) { return known.front() == name; });
+      if (row == grid.rows.end()) {
+        grid.rows.emplace_back(runs.size() + 1);
+        row = grid.rows.end() - 1;
+        row->front() = name;
+      }
+      (*row)[i + 1] = scaled(number_in(layer, "output_sqnr"), 1, "%.1f");
+    }
+  }
+  return grid;
+}
+
+// If all runs have `of`(report).
+template <class F>
+std::optional<analysis::Svg> against_size(const std::vector<FinishedRun>& runs,
+                                          const std::vector<std::string>& names,
+                                          const std::string& title, analysis::Axis axis,
+                                          const F& of) {
+  std::vector<analysis::Cloud> clouds;
+  double largest = 0, low = std::numeric_limits<double>::infinity(), high = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::optional<double> value = of(runs[i].report);
+    if (!value) return std::nullopt;
+    clouds.push_back({names[i], {{kilobytes(runs[i].report), *value}}, false, 5});
+    largest = std::max(largest, kilobytes(runs[i].report));
+    low = std::min(low, *value);
+    high = std::max(high, *value);
+  }
+  axis.logarithmic = axis.logarithmic && low > 0;
+  // Marks stand off the edges.
+  const double margin = 0.1 * (high - low) + 0.5;
+  axis.low = axis.logarithmic ? low / 1.5 : low - margin;
+  axis.high = axis.logarithmic ? high * 1.5 : high + margin;
+  return analysis::scatter_charts({{title, std::move(clouds)}},
+                                  {"kB of parameters", false, 0, 1.1 * largest}, axis);
+}
+
+std::optional<double> top1(const Json& r) { return number_in(member(r, "student"), "top1"); }
+std::optional<double> divergence(const Json& r) { return number_in(r, "divergence"); }
+
+std::string best_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
+  const auto has = [&](const auto& of) {
+    return std::all_of(runs.begin(), runs.end(), [&](const auto& run) { return of(run.report); });
+  };
+  const auto best = [&](const auto& less) {
+    return static_cast<std::size_t>(std::min_element(runs.begin(), runs.end(), less) -
+                                    runs.begin());
+  };
+  if (has(top1)) {
+    const auto first =
+        best([](const auto& a, const auto& b) { return *top1(a.report) > *top1(b.report); });
+    return verdict_box("good", names[first] + " has the highest top-1",
+                       format("%.2f %% on real images.", *top1(runs[first].report)));
+  }
+  if (!has(divergence)) return "";
+  const auto first = best(
+      [](const auto& a, const auto& b) { return *divergence(a.report) < *divergence(b.report); });
+  return verdict_box("good", names[first] + " is nearest to its float network",
+                     format("KL %.4f nats per held-out synthetic image. Runs that held out other "
+                            "images cannot be compared by it; zsq select ranks all on one set.",
+                            *divergence(runs[first].report)));
+}
+
+std::string comparison_page(const std::vector<FinishedRun>& runs,
+                            const std::vector<std::string>& names, const Grid& results,
+                            const Grid& settings, const Grid& layers) {
+  std::vector<analysis::Svg> clouds;
+  for (const auto& chart :
+       {against_size(runs, names, "Top-1 against size", {"%"}, top1),
+        against_size(runs, names, "KL against size", {"nats per image", true}, divergence)})
+    if (chart) clouds.push_back(*chart);
+  std::vector<NamedHistory> histories;
+  for (std::size_t i = 0; i < runs.size(); ++i) histories.push_back({names[i], runs[i].history});
+  return page(std::to_string(runs.size()) + " runs of zsq quantize",
+              best_of(runs, names) +
+                  section("Results", to_html(results,
+                                             "One row per run; KL and agreement on held-out "
+                                             "synthetic images, KL in nats per image")) +
+                  section("Accuracy against size", chart_grid(clouds)) +
+                  section("Curves", chart_grid(curve_charts(histories))) +
+                  section("Layers", to_html(layers,
+                                            "Output SQNR in dB if this layer alone is "
+                                            "quantized")) +
+                  section("Settings that differ",
+                          settings.rows.empty() ? "" : to_html(settings, "One column per run")));
+}
+
+Json as_json(const std::vector<FinishedRun>& runs, const Grid& settings) {
+  Json json{{"runs", Json::array()}, {"settings", Json::object()}};
+  for (const FinishedRun& run : runs) {
+    Json row{{"folder", run.folder.string()}};
+    for (const char* key :
+         {"model", "source_sha256", "scheme", "recipe", "seed", "teacher", "student", "agreement",
+          "divergence", "size", "iterations", "seconds", "verdict"})
+      row[key] = member(run.report, key);
+    row["layers"] = Json::array();
+    for (const Json& layer : list_in(run.report, "layers"))
+      row["layers"].push_back({{"name", member(layer, "name")},
+                               {"weight_sqnr", member(layer, "weight_sqnr")},
+                               {"output_sqnr", member(layer, "output_sqnr")}});
+    json["runs"].push_back(row);
+  }
+  for (const auto& row : settings.rows)
+    json["settings"][row.front()] = std::vector<std::string>(row.begin() + 1, row.end());
+  return json;
+}
+
+RunsReport report_inside(const std::vector<fs::path>& folders) {
+  if (folders.empty()) throw Error(ErrorCode::usage, "no output folder of `zsq quantize` is given");
+  std::vector<FinishedRun> runs;
+  for (const fs::path& folder : folders) runs.push_back(read_run(folder));
+  const auto names = names_of(runs);
+  const Grid results = results_of(runs, names), settings = settings_of(runs, names);
+  const Json json = as_json(runs, settings);
+  if (runs.size() == 1) return {run_page(runs.front()), to_text(results), dump(json)};
+  const Grid layers = layers_of(runs, names);
+  std::string text = to_text(results);
+  if (!settings.rows.empty()) text += "\nSettings that differ\n" + to_text(settings);
+  text += "\nOutput SQNR in dB, each layer alone quantized\n" + to_text(layers);
+  return {comparison_page(runs, names, results, settings, layers), text, dump(json)};
+}
+
+}  // namespace
+
+RunsReport report_runs(const std::vector<fs::path>& folders, const fs::path& output) {
+  return at_boundary([&] {
+    RunsReport report = report_inside(folders);
+    if (!output.empty()) formats::write_atomically(output, std::string_view(report.html));
+    return report;
+  });
+}
+
+}  // namespace zsq
