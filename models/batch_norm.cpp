@@ -14,22 +14,20 @@ constexpr double kDeadVariance = 1e-10;
 
 // Whether a convolution's bias has a name that an exporter made up: one that folds BatchNorm does
 // so, while a bias that was there all along is the sibling "<layer>.bias" of "<layer>.weight". A
-// frozen TorchScript has lost all names, which says nothing; nor does a bias of zeros, which
-// torch.export gives to each convolution without one.
-bool has_made_up_bias(const Node& node, const ParameterStore& parameters) {
+// frozen TorchScript has lost all names, which says nothing.
+bool has_made_up_bias(const Node& node) {
   const auto weight = node.params.find("weight"), bias = node.params.find("bias");
   if (!is<Conv2d>(node) || weight == node.params.end() || bias == node.params.end()) return false;
   const auto layer = weight->second.substr(0, weight->second.rfind('.'));
-  return layer != "CONSTANTS" && bias->second != layer + ".bias" &&
-         parameters.at(bias->second).ne(0).any().item<bool>();
+  return layer != "CONSTANTS" && bias->second != layer + ".bias";
 }
 
 // If most biases are such.
-bool looks_folded(const Model& model) {
+bool looks_folded(const Graph& graph) {
   std::int64_t biases = 0, made_up = 0;
-  for (const auto& node : model.graph.nodes) {
+  for (const auto& node : graph.nodes) {
     biases += is<Conv2d>(node) && node.params.count("bias") ? 1 : 0;
-    made_up += has_made_up_bias(node, model.parameters) ? 1 : 0;
+    made_up += has_made_up_bias(node) ? 1 : 0;
   }
   return 2 * made_up > biases;
 }
@@ -63,7 +61,7 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
                           std::to_string(verdict.channels) + " channels";
     return verdict;
   }
-  if (looks_folded(model)) {
+  if (looks_folded(model.graph)) {
     verdict.kind = BatchNormVerdict::Kind::folded;
     verdict.explanation =
         origin(model) +
@@ -86,11 +84,17 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
 }
 
 BatchNormCensus count_batch_norm(const Model& model) {
-  const Graph& graph = model.graph;
+  const auto& nodes = model.graph.nodes;
+  // Beside layers with BatchNorm a bias of zeros was not made by a fold: PyTorch lets equal biases
+  // of an untrained network share one name.
+  const bool some = std::any_of(nodes.begin(), nodes.end(), is<BatchNorm>);
   BatchNormCensus census;
-  for (const auto& node : graph.nodes) census.convolutions += is<Conv2d>(node) ? 1 : 0;
-  for (const auto& name : convolutions_without_batch_norm(graph)) {
-    const bool folded = has_made_up_bias(graph[graph.id_of(name)], model.parameters);
+  for (const auto& node : nodes) census.convolutions += is<Conv2d>(node) ? 1 : 0;
+  for (const auto& name : convolutions_without_batch_norm(model.graph)) {
+    const Node& node = model.graph[model.graph.id_of(name)];
+    const bool folded =
+        has_made_up_bias(node) &&
+        (!some || model.parameters.at(node.params.at("bias")).ne(0).any().item<bool>());
     (folded ? census.look_folded : census.without).push_back(name);
   }
   return census;

@@ -18,8 +18,9 @@ std::string explanation_of(const DoctorReport& report) {
   if (report.verdict == "none") return "there is no BatchNorm and no trace of one that was folded";
   if (!report.look_folded.empty())
     return layers + ", and convolutions into which others were folded";
-  return layers + (report.without.empty() ? ", one after each convolution"
-                                          : "; what follows the other convolutions has none");
+  if (report.without.empty()) return layers + ", one after each convolution";
+  return layers + "; it does not follow " + std::to_string(report.without.size()) +
+         " of the convolutions";
 }
 
 DoctorReport examine_inside(const std::filesystem::path& path, const ModelSettings& settings) {
