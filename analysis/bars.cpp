@@ -8,7 +8,7 @@ namespace zsq::analysis {
 namespace {
 
 constexpr double kWidth = 414, kNames = 134, kTexts = 86, kTop = 32, kRow = 18, kBar = 12;
-constexpr std::size_t kLongestName = 22;
+constexpr std::size_t kLongestName = 19;
 
 // The end of a layer's name tells more than its beginning.
 std::string elided(const std::string& name) {

@@ -43,7 +43,8 @@ thead th { color: var(--faint); font-weight: 600; vertical-align: bottom; white-
 tbody th { font-weight: 500 }
 .number { text-align: right }
 .facts th { color: var(--faint) }
-.facts td, .facts th { white-space: normal; overflow-wrap: anywhere }
+.facts td, .facts th { white-space: normal }
+.facts td { overflow-wrap: anywhere }
 th button { padding: 0; border: 0; background: none; color: inherit; font: inherit; text-align: inherit; cursor: pointer }
 th button::after { content: "\2195"; margin-left: 3px; opacity: .35 }
 [aria-sort=ascending] button::after { content: "\2191"; opacity: 1 }
