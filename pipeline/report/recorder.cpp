@@ -32,7 +32,7 @@ std::string event_of(const HistoryRecord& record, const fs::path& folder) {
     return formats::image_event(record.time, record.step, record.phase,
                                 text_of(image_file(folder, record)));
   auto by_tag = record.metrics;
-  for (auto& [tag, value] : by_tag) tag = record.phase + "/" + tag;
+  for (auto& [tag, value] : by_tag) tag.insert(0, record.phase + "/");
   return formats::scalars_event(record.time, record.step, by_tag);
 }
 
