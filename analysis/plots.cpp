@@ -43,10 +43,13 @@ class Scale {
 
  private:
   double linear(double value) const { return log_ ? std::log10(value) : value; }
+  // Values that differ by rounding only have one mark; between them there is no step to go.
   void widen() {
-    if (low_ == high_) {
-      low_ = log_ ? low_ / 2 : low_ - 0.5;
-      high_ = log_ ? high_ * 2 : high_ + 0.5;
+    const double largest = std::max(std::abs(low_), std::abs(high_));
+    if (high_ - low_ <= 1e-9 * largest) {
+      const double room = largest > 0 ? largest / 2 : 0.5;
+      low_ = log_ ? low_ / 2 : low_ - room;
+      high_ = log_ ? high_ * 2 : high_ + room;
     } else if (!log_) {
       const double margin = 0.04 * (high_ - low_);
       low_ -= margin, high_ += margin;

@@ -18,6 +18,7 @@ int report(const Arguments& arguments) {
   flags.positional("folder", -1);
   flags.text("output_path,o", "FILE.html", "the page (default for one run: FOLDER/report.html)");
   flags.text("format", "human|json", "form of the result on stdout");
+  flags.toggle("quiet", "no messages");
   flags.toggle("help,h", "this text");
   if (!flags.parse(arguments)) return 0;
 
@@ -29,7 +30,7 @@ int report(const Arguments& arguments) {
   if (output.empty() && folders.size() == 1) output = first / "report.html";
   const RunsReport runs = report_runs(folders, output);
   std::cout << (json ? runs.json + "\n" : runs.text);
-  if (!output.empty()) std::cerr << "wrote " << output.string() << "\n";
+  if (!output.empty() && !flags.on("quiet")) std::cerr << "wrote " << output.string() << "\n";
   return 0;
 }
 

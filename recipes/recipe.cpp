@@ -133,8 +133,10 @@ class Loader {
  public:
   explicit Loader(Recipe& recipe) : recipe_(recipe) {}
 
-  // Names joined by '+', one after the other.
+  // Names joined by '+', one after the other; a file's path may hold one, too.
   void load_joined(const std::string& names, const fs::path& folder, const std::string& where) {
+    std::error_code unreachable;
+    if (fs::is_regular_file(folder / names, unreachable)) return load(names, folder, where);
     std::istringstream parts(names);
     for (std::string part; std::getline(parts, part, '+');) load(part, folder, where);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <regex>
 
@@ -35,6 +36,17 @@ TEST(LineCharts, PutValuesWhereTheAxesSay) {
   EXPECT_GT(line[0][1], line[0][3]);
   EXPECT_NE(svg.find(">one<"), std::string::npos);
   EXPECT_NE(svg.find(">100<"), std::string::npos);
+}
+
+// An axis has no steps between values that differ by a rounding.
+TEST(LineCharts, DrawValuesThatHardlyDiffer) {
+  for (const double value : {0.0, 5.0, -1e-30, 1e300})
+    for (const double other : {value, std::nextafter(value, 1e301)}) {
+      const std::string svg =
+          line_charts({{"one", {"x"}, {{"a", {{0, value}, {1, other}}}}}}, {"y"}).str();
+      EXPECT_LT(svg.size(), 20000u) << value;
+      EXPECT_EQ(svg.find("nan"), std::string::npos) << value;
+    }
 }
 
 TEST(LineCharts, LogarithmicAxesLeaveOutWhatIsNotPositive) {

@@ -156,6 +156,7 @@ TEST_F(RecipeTest, ExtendsAppliesParentsFirstAndOverridesLast) {
   const Recipe joined = load_recipe(write("joined.yaml", "extends: instant+gptq+parent.yaml\n"));
   EXPECT_EQ(joined.quantize.weights.rounding, WeightRounding::gptq);
   EXPECT_EQ(joined.process.seed, 3);
+  EXPECT_EQ(load_recipe(write("instant+gptq.yaml", "extends: parent.yaml\n")).process.seed, 3);
 }
 
 TEST_F(RecipeTest, CyclesAreRefused) {
