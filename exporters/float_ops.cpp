@@ -57,6 +57,38 @@ struct Writer {
     builder.require_opset(17);
     return plain("HardSwish");
   }
+  // x (1 + erf(x / sqrt 2)) / 2 in the order of PyTorch; the operator Gelu came with opset 20.
+  std::string operator()(const models::Gelu&) const {
+    const auto part = [&](const char* type, const Values& values, const char* suffix) {
+      return builder.node(type, values, node.name + suffix);
+    };
+    const auto number = [&](const char* suffix, float value) {
+      return builder.scalar(node.name + suffix, value);
+    };
+    const auto scaled = part(
+        "Mul", {inputs[0], number(".sqrt_half", static_cast<float>(std::sqrt(0.5)))}, ".scaled");
+    const auto erf = part("Erf", {scaled}, ".erf");
+    const auto sum = part("Add", {erf, number(".one", 1)}, ".sum");
+    const auto product = part("Mul", {inputs[0], sum}, ".product");
+    return builder.node("Mul", {product, number(".half", 0.5F)}, node.name);
+  }
+  // Over the last dimension, so that a map's channels go there and back.
+  std::string operator()(const models::LayerNorm& op) const {
+    builder.require_opset(17);
+    Values values = inputs;
+    if (op.of_map)
+      values = {builder.node("Transpose", inputs, node.name + ".channels_last",
+                             {{"perm", Integers{0, 2, 3, 1}}})};
+    for (const char* role : {"gamma", "beta"})
+      values.push_back(builder.constant(
+          node.name + "." + role, models::to_array(parameters.at(node.params.at(role)).detach())));
+    const OnnxBuilder::Attributes attributes{{"axis", std::int64_t{-1}},
+                                             {"epsilon", static_cast<float>(op.eps)}};
+    if (!op.of_map) return builder.node("LayerNormalization", values, node.name, attributes);
+    const auto y =
+        builder.node("LayerNormalization", values, node.name + ".normalised", attributes);
+    return builder.node("Transpose", {y}, node.name, {{"perm", Integers{0, 3, 1, 2}}});
+  }
   std::string operator()(const models::Add&) const { return plain("Add"); }
   std::string operator()(const models::Mul&) const { return plain("Mul"); }
   std::string operator()(const models::Concat& op) const {

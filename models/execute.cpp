@@ -9,8 +9,10 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/flatten.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/hardswish.h>
 #include <ATen/ops/hardtanh.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
@@ -79,6 +81,12 @@ class Evaluate {
     return at::clamp(at::add(at::mul(in_[0], op.alpha), op.beta), 0, 1);
   }
   at::Tensor operator()(const HardSwish&) const { return at::hardswish(in_[0]); }
+  at::Tensor operator()(const Gelu&) const { return at::gelu(wide(in_[0])); }
+  at::Tensor operator()(const LayerNorm& op) const {
+    const auto &gamma = parameter("gamma"), &beta = parameter("beta");
+    const auto channels_last = wide(in_[0]).movedim(1, -1);
+    return at::layer_norm(channels_last, gamma.sizes(), gamma, beta, op.eps).movedim(-1, 1);
+  }
   at::Tensor operator()(const Add&) const { return at::add(in_[0], in_[1]); }
   at::Tensor operator()(const Mul&) const { return at::mul(in_[0], in_[1]); }
   at::Tensor operator()(const Concat& op) const { return at::cat(in_, op.axis); }

@@ -17,6 +17,8 @@ struct OpNames {
   std::string operator()(const Sigmoid&) const { return "Sigmoid"; }
   std::string operator()(const HardSigmoid&) const { return "HardSigmoid"; }
   std::string operator()(const HardSwish&) const { return "HardSwish"; }
+  std::string operator()(const Gelu&) const { return "Gelu"; }
+  std::string operator()(const LayerNorm&) const { return "LayerNorm"; }
   std::string operator()(const Add&) const { return "Add"; }
   std::string operator()(const Mul&) const { return "Mul"; }
   std::string operator()(const Concat&) const { return "Concat"; }

@@ -57,6 +57,12 @@ struct HardSigmoid {
   double alpha = 1.0 / 6, beta = 0.5;
 };
 struct HardSwish {};
+struct Gelu {};  // x Phi(x), Phi: distribution function of the normal distribution
+// Over the channels of [N, C, H, W] at each place, or of [N, C]; params: gamma, beta.
+struct LayerNorm {
+  double eps = 1e-5;
+  bool of_map = true;  // four dimensions, else two
+};
 struct Add {};  // two inputs, broadcasting
 struct Mul {};
 struct Concat {
@@ -100,9 +106,10 @@ struct Custom {
   std::shared_ptr<const CustomOp> op;
 };
 
-using Op = std::variant<Input, Parameter, Conv2d, Linear, BatchNorm, Clip, LeakyRelu, Sigmoid,
-                        HardSigmoid, HardSwish, Add, Mul, Concat, MaxPool, AvgPool, GlobalAvgPool,
-                        Flatten, Reshape, Transpose, Slice, Pad, Resize, Softmax, Custom>;
+using Op =
+    std::variant<Input, Parameter, Conv2d, Linear, BatchNorm, Clip, LeakyRelu, Sigmoid, HardSigmoid,
+                 HardSwish, Gelu, LayerNorm, Add, Mul, Concat, MaxPool, AvgPool, GlobalAvgPool,
+                 Flatten, Reshape, Transpose, Slice, Pad, Resize, Softmax, Custom>;
 
 struct Node {
   std::string name;  // unique in the graph, stable through rewrites

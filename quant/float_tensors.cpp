@@ -8,6 +8,11 @@ namespace {
 using models::Graph;
 using models::NodeId;
 
+// Operators that no target runs in integers: float islands between quantized tensors.
+bool is_float_island(const models::Node& node) {
+  return models::is<models::LayerNorm>(node) || models::is<models::Gelu>(node);
+}
+
 // What multiplies or adds, and so runs in integers where its inputs are quantized.
 bool computes(const models::Node& node) {
   return is_layer(node) || models::is<models::Add>(node) || models::is<models::Mul>(node);
@@ -46,6 +51,8 @@ std::vector<std::string> float_tensors(const Student& student) {
   std::vector<std::string> result;
   for (const auto& [words, count] : kinds)
     result.push_back(count == 1 ? words : words + " (" + std::to_string(count) + " tensors)");
+  for (const auto& node : graph.nodes)
+    if (is_float_island(node)) result.push_back(node.name + " (" + models::op_name(node.op) + ")");
   return result;
 }
 

@@ -103,7 +103,8 @@ const ActivationQuantizer* activation_quantizer(const models::Node& node);
 // Recomputes "<node>.scale/.zero_point" of weight quantizers that take their range every step.
 void refresh_weight_grids(Student& student);
 
-// The tensors that stay float at inference, in words ("network input", "sum without ReLU", ...).
+// The tensors that stay float at inference, in words ("network input", "sum without ReLU", ...),
+// and by name the operators that have no integer form ("norm1 (LayerNorm)").
 std::vector<std::string> float_tensors(const Student& student);
 
 }  // namespace zsq::quant

@@ -57,6 +57,10 @@ Value convert_hardsigmoid(const Operation& op) {
 
 Value convert_hardswish(const Operation& op) { return unary(op, "HardSwish"); }
 
+Value convert_gelu(const Operation& op) {
+  return unary(op, "Gelu", {{"approximate", op.text("approximate", "none")}});
+}
+
 Value convert_softmax(const Operation& op) {
   return unary(op, "Softmax", {{"axis", op.integer("dim", -1)}});
 }

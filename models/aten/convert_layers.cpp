@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -76,6 +77,21 @@ Value convert_batch_norm(const Operation& op) {
 
 Value convert_native_batch_norm(const Operation& op) {
   return make_list({convert_batch_norm(op), {}, {}});
+}
+
+Value convert_layer_norm(const Operation& op) {
+  const auto size = op.integers("normalized_shape");
+  if (size.size() != 1) op.fail("only a normalisation over one dimension is known");
+  const auto vector = [&](const char* parameter, double otherwise) {
+    return op.has(parameter) ? op.tensor(parameter) : op.constant(at::full({size[0]}, otherwise));
+  };
+  return make_tensor(op.emit("LayerNormalization",
+                             {op.tensor("input"), vector("weight", 1), vector("bias", 0)},
+                             {{"epsilon", static_cast<float>(op.number("eps", 1e-5))}}));
+}
+
+Value convert_native_layer_norm(const Operation& op) {
+  return make_list({convert_layer_norm(op), {}, {}});
 }
 
 Value convert_linear(const Operation& op) {

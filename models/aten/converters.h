@@ -10,6 +10,8 @@ Value convert_conv2d(const Operation&);
 Value convert_convolution(const Operation&);  // with the flag `transposed`
 Value convert_batch_norm(const Operation&);
 Value convert_native_batch_norm(const Operation&);  // a tuple, of which the rest is None
+Value convert_layer_norm(const Operation&);
+Value convert_native_layer_norm(const Operation&);  // a tuple, of which the rest is None
 Value convert_linear(const Operation&);
 Value convert_addmm(const Operation&);
 Value convert_matmul(const Operation&);
@@ -24,6 +26,7 @@ Value convert_sigmoid(const Operation&);
 Value convert_silu(const Operation&);
 Value convert_hardsigmoid(const Operation&);
 Value convert_hardswish(const Operation&);
+Value convert_gelu(const Operation&);
 Value convert_softmax(const Operation&);
 Value convert_add(const Operation&);
 Value convert_sub(const Operation&);

@@ -22,8 +22,10 @@ bool absorb_linear_bias(Call& add) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& layer = add.value(i);
     if (layer.node < 0 || !add.is_constant(1 - i)) continue;
-    auto& node = add.model().graph[layer.node];
-    if (!is<Linear>(node) || node.params.count("bias") || !add.has_one_use(i)) continue;
+    const auto map = map_before_channels_last(add.model().graph, layer.node);
+    auto& node = add.model().graph[map < 0 ? layer.node : map];
+    const bool is_layer = map < 0 ? is<Linear>(node) : is<Conv2d>(node);
+    if (!is_layer || node.params.count("bias") || !add.has_one_use(i)) continue;
     const auto& bias = add.constant(1 - i);
     if (bias.numel() != add.shape(layer.node).back()) continue;
     node.params["bias"] = add.parameter(node.name, "bias", 1 - i, bias.reshape({-1}));
@@ -31,6 +33,18 @@ bool absorb_linear_bias(Call& add) {
     return true;
   }
   return false;
+}
+
+NodeId map_before_channels_last(const Graph& graph, NodeId x) {
+  const auto* transpose = get_if<Transpose>(graph[x]);
+  const bool channels_last = transpose && transpose->perm == std::vector<std::int64_t>{0, 2, 3, 1};
+  return channels_last ? graph[x].inputs[0] : -1;
+}
+
+void emit_on_map(Call& call, const std::string& name, Op op, NodeId map,
+                 std::map<std::string, std::string> params) {
+  const auto y = call.append(name, std::move(op), {map}, std::move(params));
+  call.bind({call.append(call.unique_name() + ".channels_last", Transpose{{0, 2, 3, 1}}, {y}), {}});
 }
 
 Graph drop_unused_nodes(const Graph& graph) {

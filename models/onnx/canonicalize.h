@@ -16,4 +16,12 @@ bool absorb_linear_bias(Call& add);
 // Without the nodes that the output does not depend on.
 Graph drop_unused_nodes(const Graph& graph);
 
+// The map [N, C, H, W] of which `x` is the transposed form [N, H, W, C]; -1: it is something else.
+NodeId map_before_channels_last(const Graph& graph, NodeId x);
+
+// Appends a node on that map and its transposed form after it, and binds the latter: what acts on
+// channels is written on either side of a Transpose, and is one operator here.
+void emit_on_map(Call& call, const std::string& name, Op op, NodeId map,
+                 std::map<std::string, std::string> params = {});
+
 }  // namespace zsq::models::onnx

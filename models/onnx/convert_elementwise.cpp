@@ -54,13 +54,17 @@ void clip_by_constant(Call& call, bool upper) {
 }  // namespace
 
 void convert_add(Call& call) {
+  if (continue_gelu(call)) return;
   if (absorb_linear_bias(call)) return;
   emit_broadcasting(call, Add{});
 }
 
 void convert_sub(Call& call) { emit_with_constant(call, Add{}, call.constant(1).neg()); }
 
-void convert_mul(Call& call) { emit_broadcasting(call, Mul{}); }
+void convert_mul(Call& call) {
+  if (continue_gelu(call)) return;
+  emit_broadcasting(call, Mul{});
+}
 
 void convert_div(Call& call) {
   emit_with_constant(call, Mul{}, call.constant(1).to(at::kFloat).reciprocal());

@@ -23,6 +23,17 @@ void emit_layer(Call& call, Op op, NodeId x, const at::Tensor& weight, const at:
   call.bind({call.append(name, std::move(op), {x}, params), {}});
 }
 
+// At each place of a map [N, H, W, C] a linear layer is a 1x1 convolution.
+void emit_linear(Call& call, const at::Tensor& weight, const at::Tensor& bias) {
+  const auto x = call.activation(0);
+  const auto map = map_before_channels_last(call.model().graph, x);
+  if (map < 0) return emit_layer(call, Linear{}, x, weight, bias);
+  const auto name = call.layer_name(1);
+  const auto params =
+      layer_parameters(call, name, weight.reshape({weight.size(0), weight.size(1), 1, 1}), bias);
+  emit_on_map(call, name, Conv2d{}, map, params);
+}
+
 }  // namespace
 
 void convert_conv(Call& call) {
@@ -50,13 +61,13 @@ void convert_gemm(Call& call) {
     bias = c.reshape({-1}).expand({classes});
     if (const auto beta = call.number("beta", 1); beta != 1) bias = bias.mul(beta);
   }
-  emit_layer(call, Linear{}, call.activation(0), weight, bias);
+  emit_linear(call, weight, bias);
 }
 
 void convert_matmul(Call& call) {
   const auto& weight = call.constant(1);
   if (weight.dim() != 2) call.fail("the second factor must be a matrix");
-  emit_layer(call, Linear{}, call.activation(0), weight.t(), {});
+  emit_linear(call, weight.t(), {});
 }
 
 void convert_batch_normalization(Call& call) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
 
 namespace zsq::models::onnx {
@@ -139,6 +140,8 @@ void convert_transpose(Call& call) {
     if (sorted[i] != static_cast<std::int64_t>(i)) call.fail("no permutation of the dimensions");
   }
   if (sorted == perm) return call.bind({x, {}});
+  const auto map = map_before_channels_last(call.model().graph, x);
+  if (map >= 0 && perm == Dims{0, 3, 1, 2}) return call.bind({map, {}});
   call.emit(Transpose{perm}, {x});
 }
 

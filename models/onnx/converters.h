@@ -11,6 +11,12 @@ void convert_batch_normalization(Call&);
 void convert_gemm(Call&);
 void convert_matmul(Call&);
 
+// convert_normalization.cpp
+void convert_layer_normalization(Call&);
+void convert_gelu(Call&);
+void convert_erf(Call&);
+bool continue_gelu(Call&);  // Add and Mul of a GELU that is written in parts; false: of another
+
 // convert_elementwise.cpp
 void convert_add(Call&);
 void convert_sub(Call&);

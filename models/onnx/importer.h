@@ -28,11 +28,18 @@ struct QuantizedActivation {
   QuantizeChain chain;
 };
 
+// Part of x / 2 * (1 + erf(x / sqrt 2)), which exporters write operator by operator.
+struct GeluPart {
+  NodeId x;
+  enum { erf, one_plus_erf, times_x } part;
+};
+
 struct Value {
   NodeId node = -1;     // an activation
   at::Tensor constant;  // defined: a constant
   std::optional<QuantizedActivation> quantized = {};
   std::vector<NodeId> sequence = {};
+  std::optional<GeluPart> gelu = {};
 };
 
 // Takes initializers, the input and then node after node, in topological order.

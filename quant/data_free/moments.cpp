@@ -87,6 +87,18 @@ at::Tensor batch_norm_rows(const Node& node, const at::Tensor& x,
   return as_large_as(x.sizes().vec(), rows);
 }
 
+// Each channel over many images: that its values at one place have mean 0 and variance 1 among all
+// channels is taken for each channel.
+at::Tensor layer_norm_rows(const Node& node, const at::Tensor& x,
+                           const ParameterStore& parameters) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
+  shape[1] = -1;
+  const auto gamma = parameters.at(node.params.at("gamma"));
+  return as_large_as(x.sizes().vec(),
+                     distribution::normal(parameters.at(node.params.at("beta")).view(shape),
+                                          gamma.square().view(shape)));
+}
+
 at::Tensor layer_rows(const Node& node, const Inputs& inputs, const models::Shape& shape,
                       const ParameterStore& parameters) {
   const auto& weight = inputs.size() > 1 ? inputs[1] : parameters.at(node.params.at("weight"));
@@ -135,7 +147,7 @@ at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Sha
 bool is_function(const Node& node) {
   return models::is<models::Clip>(node) || models::is<models::LeakyRelu>(node) ||
          models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node) ||
-         models::is<models::HardSwish>(node);
+         models::is<models::HardSwish>(node) || models::is<models::Gelu>(node);
 }
 
 bool is_pool(const Node& node) {
@@ -183,6 +195,10 @@ RowsOp::Rule rule_of(const Node& node, bool one_source, const models::Shape& sha
   if (models::is<models::BatchNorm>(node))
     return [node](const Inputs& in, const ParameterStore& p) {
       return batch_norm_rows(node, in[0], p);
+    };
+  if (models::is<models::LayerNorm>(node))
+    return [node](const Inputs& in, const ParameterStore& p) {
+      return layer_norm_rows(node, in[0], p);
     };
   if (is_function(node))
     return [node](const Inputs& in, const ParameterStore& p) {

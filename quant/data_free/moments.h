@@ -3,6 +3,7 @@
 // statistics of its BatchNorm layers: no image is needed. Rows are those of
 // quant/data_free/distribution.h.
 //   BatchNorm         N(beta, gamma^2 v / (v + eps)), whatever its input
+//   LayerNorm         N(beta, gamma^2), whatever its input
 //   Clip, sigmoid, HardSwish, LeakyReLU, ...   f of the rows. Add and Mul of tensors that are
 //                     functions of one and the same tensor as well, so x * sigmoid(x) is exact
 //   Add, Mul          otherwise, of independent tensors: a squeeze-and-excitation gate, which

@@ -4,6 +4,8 @@
 A layer: acc = sum (q_x - z_x)(q_w - z_w) + b, an int32;
 q_y = clamp(rint(float32(acc) * float32(s_x * s_w / s_y)) + z_y), ties to even.
 """
+import math
+
 import numpy as np
 import onnx
 from onnx import numpy_helper
@@ -193,6 +195,15 @@ class Interpreter:
         t = gamma / np.sqrt(variance + F32(attributes["epsilon"]))
         shape = (1, -1, 1, 1)
         return value_of(x) * t.reshape(shape) + (beta - mean * t).reshape(shape)
+
+    def LayerNormalization(self, attributes, x, gamma, beta):
+        x = value_of(x)
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred * centred).mean(axis=-1, keepdims=True)
+        return centred / np.sqrt(variance + F32(attributes["epsilon"])) * gamma + beta
+
+    def Erf(self, _, x):
+        return np.vectorize(math.erf, otypes=[F32])(value_of(x))
 
     def GlobalAveragePool(self, _, x):
         if isinstance(x, Codes):

@@ -119,6 +119,29 @@ models::Model layer_zoo(std::uint64_t seed) {
   return net.finish(net.linear("fc", x, 16, 5), 5);
 }
 
+models::Model convnext_units(std::uint64_t seed) {
+  NetworkBuilder net({3, 16, 16}, varied_parameters(seed));
+  const auto parameter = [&](const std::string& name, const std::vector<std::int64_t>& shape) {
+    net.model().parameters.set(name, normal(shape, ++seed, 0.3F).add(1));
+    return name;
+  };
+  const auto layer_norm = [&](const std::string& name, NodeId x, bool of_map) {
+    return net.op(
+        name, models::LayerNorm{1e-3, of_map}, {x},
+        {{"gamma", parameter(name + ".gamma", {8})}, {"beta", parameter(name + ".beta", {8})}});
+  };
+  NodeId x = net.conv("stem", net.input(), {8, 3, 2, 2}, {.stride = {2, 2}}, true);
+  x = layer_norm("stem_norm", x, true);
+  NodeId y = net.conv("depthwise", x, 8, 8, 7, 8, true);
+  y = net.conv("wide", layer_norm("norm", y, true), 8, 32, 1, 1, true);
+  y = net.conv("narrow", net.op("gelu", models::Gelu{}, {y}), 32, 8, 1, 1, true);
+  const NodeId scale =
+      net.op("scale", models::Parameter{}, {}, {{"value", parameter("scale.value", {8, 1, 1})}});
+  x = net.op("add", models::Add{}, {net.op("scaled", models::Mul{}, {scale, y}), x});
+  x = net.op("flat", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  return net.finish(net.linear("fc", layer_norm("head_norm", x, false), 8, 5), 5);
+}
+
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options) {
   quant::Student student = quant::insert_quantizers(teacher, options);
   const auto& shape = teacher.graph.input_shape;

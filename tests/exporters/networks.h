@@ -20,6 +20,10 @@ models::Model operator_zoo(std::uint64_t seed = 2);
 // squeeze and excitation between them.
 models::Model layer_zoo(std::uint64_t seed = 3);
 
+// A stem and a residual unit as ConvNeXt has them, without BatchNorm: LayerNorm of maps and of
+// features, GELU, a scale per channel.
+models::Model convnext_units(std::uint64_t seed = 4);
+
 // Quantized and calibrated on random images.
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options);
 

@@ -11,9 +11,11 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/channel_shuffle.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
 #include <ATen/ops/hardtanh.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
@@ -112,6 +114,11 @@ const Case kElementwise[] = {
     ZSQ_UNARY("leaky_relu_default", "y = torch.leaky_relu(x)", at::leaky_relu(x)),
     ZSQ_UNARY("sigmoid", "y = torch.sigmoid(x)", x.sigmoid()),
     ZSQ_UNARY("silu", "y = torch.silu(x)", at::silu(x)),
+    ZSQ_UNARY("gelu", "y = torch.gelu(x)", at::gelu(x)),
+    ZSQ_UNARY("layer_norm",
+              "y = torch.permute(torch.layer_norm(torch.permute(x, [0, 2, 3, 1]), [4], None, None, "
+              "0.01), [0, 3, 1, 2])",
+              at::layer_norm(x.permute({0, 2, 3, 1}), {4}, {}, {}, 0.01).permute({0, 3, 1, 2})),
     ZSQ_UNARY("hardsigmoid", "y = torch.hardsigmoid(torch.mul(x, 2))", at::hardsigmoid(x.mul(2))),
     ZSQ_UNARY("hardswish", "y = torch.hardswish(torch.mul(x, 2))", at::hardswish(x.mul(2))),
     ZSQ_UNARY("softmax", "y = torch.softmax(x, 1)", at::_softmax(x, 1, false)),
