@@ -24,7 +24,7 @@ constexpr const char *kConfig = "config.json", *kIndex = "model.safetensors.inde
 
 json read_object(const fs::path& path) {
   std::ifstream stream(path);
-  const auto value = json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  auto value = json::parse(stream, nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) refuse(path, "is not a JSON object");
   return value;
 }
