@@ -21,9 +21,7 @@ ConfigFile::ConfigFile(const std::filesystem::path& path) : name_(path.string())
     refuse("no such file; expected a preset's name, a preprocessor_config.json or a config.json");
   if (std::filesystem::file_size(path) > kMostBytes)
     refuse("more than a megabyte; a configuration of preprocessing is a small JSON file");
-  const auto bytes = formats::read_file(path);
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  root_ = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  root_ = Json::parse(formats::read_text(path), nullptr, /*allow_exceptions=*/false);
   if (!root_.is_object()) refuse("not a JSON object");
 }
 

@@ -79,6 +79,11 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   });
 }
 
+std::string read_text(const std::filesystem::path& path) {
+  const auto bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 namespace {
 
 class Digest {

@@ -39,6 +39,7 @@ void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 // The whole file; Error(bad_input) names a path that is missing, a folder or unreadable.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);  // the same, as it is
 
 // Lower-case hexadecimal SHA-256: where something comes from, and whether it is still the same.
 std::string sha256(std::span<const std::byte> bytes);

@@ -63,8 +63,7 @@ bool OutputFolder::open(const std::string& identity, bool resume, Observer& obse
   remove_unfinished_files(path_ / "checkpoint");
   const fs::path record = path_ / "checkpoint" / "identity.txt";
   if (resume && fs::exists(record)) {
-    const auto bytes = formats::read_file(record);
-    const std::string before(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string before = formats::read_text(record);
     if (before != identity)
       throw Error(ErrorCode::usage, "the checkpoint in '" + path_.string() + "' belongs to " +
                                         before + ", this run is of " + identity +

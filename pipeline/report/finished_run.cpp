@@ -16,9 +16,8 @@ std::string wrote(const Json& report) {
 }  // namespace
 
 Json read_report(const std::filesystem::path& folder) {
-  const auto bytes = formats::read_file(folder / "report.json");
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  Json report = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  Json report = Json::parse(formats::read_text(folder / "report.json"), nullptr,
+                            /*allow_exceptions=*/false);
   const auto holds = [&](const char* key, bool (Json::*is_type)() const noexcept) {
     return report.is_object() && report.contains(key) && (report[key].*is_type)();
   };

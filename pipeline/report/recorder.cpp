@@ -22,15 +22,10 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string text_of(const fs::path& file) {
-  const auto bytes = formats::read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::string event_of(const HistoryRecord& record, const fs::path& folder) {
   if (!record.image.empty())
     return formats::image_event(record.time, record.step, record.phase,
-                                text_of(image_file(folder, record)));
+                                formats::read_text(image_file(folder, record)));
   auto by_tag = record.metrics;
   for (auto& [tag, value] : by_tag) tag.insert(0, record.phase + "/");
   return formats::scalars_event(record.time, record.step, by_tag);

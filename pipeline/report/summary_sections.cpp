@@ -6,6 +6,7 @@
 #include "analysis/bars.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
+#include "pipeline/report/verdict.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -56,11 +57,6 @@ std::string cards(const Json& r) {
 
 std::string mood_of_loss(double points) {
   return points < 1 ? "good" : points < 5 ? "fair" : "bad";
-}
-
-std::string mood_of_words(const std::string& verdict) {
-  if (verdict.starts_with("as good") || verdict.starts_with("nearly")) return "good";
-  return verdict.starts_with("a little") || verdict.starts_with("worse") ? "fair" : "bad";
 }
 
 std::string files(const FinishedRun& run) {
@@ -117,7 +113,7 @@ std::string verdict_section(const FinishedRun& run) {
       rest[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0])));
     }
     box = verdict_box(
-        mood_of_words(verdict), headline,
+        mood_of(verdict), headline,
         rest + " Measured on held-out synthetic images; zsq eval measures on real ones.");
   } else {
     box =

@@ -28,13 +28,22 @@ constexpr std::array<Band, 6> kBands{{{0.06, 0.0, 0.4, 0.8},
                                       {1, 2.1, 22.8, 46.2},
                                       {kNoLimit, 3.4, 48.3, 84.7}}};
 
+struct Level {
+  double below;  // points lost
+  const char *words, *mood;
+};
+constexpr std::array<Level, 6> kLevels{
+    {{0.5, "as good as the float network", "good"},
+     {1, "nearly as good as the float network", "good"},
+     {3, "a little worse than the float network", "fair"},
+     {8, "worse than the float network", "fair"},
+     {20, "much worse than the float network", "bad"},
+     {kNoLimit, "unusable without more bits, training or a larger --time_budget", "bad"}}};
+
 const char* in_words(double lost) {
-  if (lost < 0.5) return "as good as the float network";
-  if (lost < 1) return "nearly as good as the float network";
-  if (lost < 3) return "a little worse than the float network";
-  if (lost < 8) return "worse than the float network";
-  if (lost < 20) return "much worse than the float network";
-  return "unusable without more bits, training or a larger --time_budget";
+  return std::find_if(kLevels.begin(), kLevels.end() - 1,
+                      [&](const Level& level) { return lost < level.below; })
+      ->words;
 }
 
 }  // namespace
@@ -51,6 +60,12 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic) {
       "networks; at most %.1f)",
       in_words((band.least + band.most) / 2), band.least, band.most, band.largest);
   return text;
+}
+
+std::string mood_of(const std::string& verdict) {
+  for (const Level& level : kLevels)
+    if (verdict.starts_with(level.words)) return level.mood;
+  return "bad";
 }
 
 }  // namespace zsq::pipeline

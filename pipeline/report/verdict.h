@@ -12,4 +12,7 @@ namespace zsq::pipeline {
 // are measured in docs/results.md.
 std::string verdict_on(const std::vector<SyntheticResult>& synthetic);
 
+// How a page shows such a sentence (pipeline/report/page.h): "good", "fair" or "bad".
+std::string mood_of(const std::string& verdict);
+
 }  // namespace zsq::pipeline

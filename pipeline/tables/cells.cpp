@@ -184,8 +184,7 @@ bool is_of(const PlannedCell& planned) {
   std::error_code unreachable;
   if (!planned.cell.lacking.empty() || !fs::exists(key_file(planned.cell), unreachable))
     return false;
-  const auto bytes = formats::read_file(key_file(planned.cell));
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) == planned.key;
+  return formats::read_text(key_file(planned.cell)) == planned.key;
 }
 
 void mark(const PlannedCell& planned) {

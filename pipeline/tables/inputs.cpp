@@ -93,9 +93,7 @@ class FloatAccuracies {
  public:
   explicit FloatAccuracies(fs::path path) : path_(std::move(path)) {
     if (!fs::exists(path_)) return;
-    const auto bytes = formats::read_file(path_);
-    const auto* text = reinterpret_cast<const char*>(bytes.data());
-    values_ = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+    values_ = Json::parse(formats::read_text(path_), nullptr, /*allow_exceptions=*/false);
     if (!values_.is_object()) values_ = Json::object();
   }
   const Json* find(const std::string& key) const {

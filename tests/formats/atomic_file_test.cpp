@@ -22,7 +22,7 @@ TEST(AtomicFile, ReplacesWhole) {
   const TempFolder folder;
   write_atomically(folder / "x", "first, and longer");
   write_atomically(folder / "x", "second");
-  EXPECT_EQ(bytes_of(folder / "x"), "second");
+  EXPECT_EQ(read_text(folder / "x"), "second");
   EXPECT_EQ(files_in(folder), 1u);
 }
 
@@ -32,10 +32,10 @@ TEST(AtomicFile, NothingRemainsWithoutCommit) {
   {
     AtomicFile file(folder / "x");
     file.write("new");
-    EXPECT_EQ(bytes_of(folder / "x"), "old");
+    EXPECT_EQ(read_text(folder / "x"), "old");
     EXPECT_EQ(files_in(folder), 2u);
   }
-  EXPECT_EQ(bytes_of(folder / "x"), "old");
+  EXPECT_EQ(read_text(folder / "x"), "old");
   EXPECT_EQ(files_in(folder), 1u);
 }
 
@@ -52,7 +52,7 @@ TEST(AtomicFile, FailedWriteKeepsTheOldFile) {
                ErrorCode::bad_input, (folder / "x").string());
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(bytes_of(folder / "x"), "old");
+  EXPECT_EQ(read_text(folder / "x"), "old");
   EXPECT_EQ(files_in(folder), 1u);
 }
 

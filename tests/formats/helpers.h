@@ -15,11 +15,6 @@ namespace zsq::formats {
 
 using test::TempFolder;
 
-inline std::string bytes_of(const std::filesystem::path& path) {
-  const auto bytes = read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Little-endian bytes of a number.
 template <class T>
 std::string raw(T value) {

@@ -27,7 +27,7 @@ TEST(Npy, ReadsAndWritesNumPysBytes) {
   const TempFolder folder;
   expect_same(read_npy(folder.file("x", saved_by_numpy())), same_in_memory());
   write_npy(folder / "y", same_in_memory());
-  EXPECT_EQ(bytes_of(folder / "y"), saved_by_numpy());
+  EXPECT_EQ(read_text(folder / "y"), saved_by_numpy());
 }
 
 TEST(Npy, PieceByPieceGivesTheSameBytes) {
@@ -43,7 +43,7 @@ TEST(Npy, PieceByPieceGivesTheSameBytes) {
     writer.write(data.subspan(7));
     writer.commit();
   }
-  EXPECT_EQ(bytes_of(folder / "z"), saved_by_numpy());
+  EXPECT_EQ(read_text(folder / "z"), saved_by_numpy());
 }
 
 TEST(Npy, ReadsBothVersionsAndOtherSpellings) {
@@ -66,7 +66,7 @@ TEST(Npy, RoundTripOfEveryElementType) {
     }
     write_npy(folder / "x", array);
     expect_same(read_npy(folder / "x"), array);
-    EXPECT_EQ((bytes_of(folder / "x").size() - array.data.size()) % 64, 0u);
+    EXPECT_EQ((read_text(folder / "x").size() - array.data.size()) % 64, 0u);
   }
 }
 
@@ -102,14 +102,14 @@ TEST(Npz, RoundTripIsExactAndDeterministic) {
   std::erase_if(arrays, [](const auto& entry) { return entry.second.dtype == DType::bf16; });
   write_npz(folder / "x", arrays);
   write_npz(folder / "y", arrays);
-  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+  EXPECT_EQ(read_text(folder / "x"), read_text(folder / "y"));
   expect_same(read_npz(folder / "x"), arrays);
 }
 
 TEST(Npz, EveryCutIsAnError) {
   const TempFolder folder;
   write_npz(folder / "x", {{"a", same_in_memory()}, {"b", same_in_memory()}});
-  const std::string bytes = bytes_of(folder / "x");
+  const std::string bytes = read_text(folder / "x");
   expect_every_prefix_fails(folder, bytes, read_npz);
   expect_survives_changed_bytes(folder, bytes, read_npz);
 }

@@ -12,7 +12,7 @@ namespace {
 TEST(OnnxTensorFile, WritesExactlyTheseBytes) {
   const TempFolder folder;
   write_tensor(folder / "input_0.pb", make_array<float>(DType::f32, {1, 2}, {1.5f, -2}));
-  EXPECT_EQ(bytes_of(folder / "input_0.pb"),
+  EXPECT_EQ(read_text(folder / "input_0.pb"),
             "\x08\x01\x08\x02\x10\x01\x4a\x08" + raw(1.5f) + raw(-2.0f));
 }
 

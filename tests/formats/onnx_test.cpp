@@ -69,7 +69,7 @@ TEST(Onnx, RoundTripIsExactAndDeterministic) {
   wanted.metadata = {{"b", "2"}, {"a", "1"}};
   write(folder / "x", wanted);
   write(folder / "y", wanted);
-  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+  EXPECT_EQ(read_text(folder / "x"), read_text(folder / "y"));
   const Model got = read(folder / "x");
   EXPECT_EQ(got.ir_version, 8);
   EXPECT_EQ(got.opset, 17);
@@ -106,9 +106,9 @@ TEST(Onnx, WritesExactlyTheseBytes) {
   write(folder / "x", small);
   const std::string node = text(1, "x") + text(2, "y") + text(4, "Relu");
   const std::string tensor = number(1, 2) + number(2, 2) + text(8, "w") + text(9, "\7\10");
-  EXPECT_EQ(bytes_of(folder / "x"), number(1, 8) + text(2, "p") + text(3, "") +
-                                        text(7, text(1, node) + text(2, "g") + text(5, tensor)) +
-                                        text(8, text(1, "") + number(2, 17)));
+  EXPECT_EQ(read_text(folder / "x"), number(1, 8) + text(2, "p") + text(3, "") +
+                                         text(7, text(1, node) + text(2, "g") + text(5, tensor)) +
+                                         text(8, text(1, "") + number(2, 17)));
 }
 
 // dims, ints and floats occur packed (proto3) and unpacked (proto2).
@@ -205,7 +205,7 @@ TEST(Onnx, OpsetOfTheDefaultDomain) {
 TEST(Onnx, EveryCutIsAnError) {
   const TempFolder folder;
   write(folder / "x", example());
-  const std::string bytes = bytes_of(folder / "x");
+  const std::string bytes = read_text(folder / "x");
   expect_every_prefix_fails(folder, bytes, read);
   expect_survives_changed_bytes(folder, bytes, read);
 }

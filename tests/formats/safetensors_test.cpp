@@ -31,7 +31,7 @@ TEST(Safetensors, RoundTripIsExactAndDeterministic) {
   const SafetensorsFile file = {every_dtype(), {{"z", "1"}, {"a", "\"quoted\" \xc3\xa9"}}};
   write_safetensors(folder / "x", file);
   write_safetensors(folder / "y", file);
-  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+  EXPECT_EQ(read_text(folder / "x"), read_text(folder / "y"));
   const SafetensorsFile back = read_safetensors(folder / "x");
   EXPECT_EQ(back.metadata, file.metadata);
   EXPECT_EQ(back.tensors.size(), file.tensors.size());
@@ -75,7 +75,7 @@ TEST(Safetensors, PieceByPieceGivesTheSameBytes) {
   expect_error([&] { piecewise(13); }, ErrorCode::internal, "more bytes");
   EXPECT_FALSE(std::filesystem::exists(folder / "y"));
   piecewise(12);
-  EXPECT_EQ(bytes_of(folder / "x"), bytes_of(folder / "y"));
+  EXPECT_EQ(read_text(folder / "x"), read_text(folder / "y"));
 }
 
 TEST(Safetensors, WritesExactlyTheseBytes) {
@@ -84,7 +84,7 @@ TEST(Safetensors, WritesExactlyTheseBytes) {
                                     {"s", make_array<float>(DType::f32, {1}, {2.0f})}},
                                    {{"k", "v"}}});
   // The larger elements come first, so that they stay aligned.
-  EXPECT_EQ(bytes_of(folder / "x"),
+  EXPECT_EQ(read_text(folder / "x"),
             file_bytes(R"({"__metadata__":{"k":"v"},)"
                        R"("s":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                        R"("q":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}}     )",
@@ -104,7 +104,7 @@ TEST(Safetensors, ElementsOfFourBitsAreRefused) {
 TEST(Safetensors, EveryCutIsAnError) {
   const TempFolder folder;
   write_safetensors(folder / "x", {every_dtype(), {}});
-  const std::string bytes = bytes_of(folder / "x");
+  const std::string bytes = read_text(folder / "x");
   expect_every_prefix_fails(folder, bytes, read_safetensors);
   expect_error([&] { read_safetensors(folder.file("y", bytes + "!")); }, ErrorCode::bad_input,
                "bytes of data");
@@ -113,7 +113,7 @@ TEST(Safetensors, EveryCutIsAnError) {
 TEST(Safetensors, SurvivesChangedBytes) {
   const TempFolder folder;
   write_safetensors(folder / "x", {{{"w", make_array<float>(DType::f32, {2}, {1, 2})}}, {}});
-  expect_survives_changed_bytes(folder, bytes_of(folder / "x"), read_safetensors);
+  expect_survives_changed_bytes(folder, read_text(folder / "x"), read_safetensors);
 }
 
 TEST(Safetensors, WrongHeadersAreRefused) {

@@ -24,11 +24,6 @@ std::string usage_error(const std::function<void()>& action) {
   return test::error_message(ErrorCode::usage, action);
 }
 
-std::string text_of(const fs::path& path) {
-  const auto bytes = formats::read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Costs that no number of bytes or of operations follows, and that may fall with more bits.
 std::string cost_table(const SensitivityReport& layers) {
   std::string text = "layer,bits,cost\n";
@@ -99,9 +94,10 @@ TEST_F(CostBudget, ACostIsAHardLimit) {
   }
   EXPECT_NEAR(report.mixed->predicted_divergence, best, 1e-6 * best);
 
-  const std::string json = text_of(*folder_ / "cost" / "report.json");
+  const std::string json = formats::read_text(*folder_ / "cost" / "report.json");
   EXPECT_NE(json.find(report.mixed->cost_table_sha256), std::string::npos);
-  EXPECT_NE(text_of(*folder_ / "cost" / "report.html").find(table.string()), std::string::npos);
+  EXPECT_NE(formats::read_text(*folder_ / "cost" / "report.html").find(table.string()),
+            std::string::npos);
   const Recipe again = load_recipe(*folder_ / "cost" / "resolved.yaml");
   EXPECT_EQ(again.mixed.target_cost.amount, 0);
   EXPECT_EQ(again.mixed.cost_table, "");

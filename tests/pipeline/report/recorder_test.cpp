@@ -54,8 +54,7 @@ class RecorderTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(folder_.path())) {
       if (entry.path().filename().string().find("tfevents") == std::string::npos) continue;
       EXPECT_TRUE(all.empty()) << "two files of events";
-      const auto bytes = formats::read_file(entry.path());
-      all = test::read_events({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      all = test::read_events(formats::read_text(entry.path()));
     }
     return all;
   }

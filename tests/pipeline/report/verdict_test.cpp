@@ -39,6 +39,14 @@ std::map<std::string, std::vector<double>> measured(double from, double below) {
   return losses;
 }
 
+TEST(Verdict, HasAMood) {
+  EXPECT_EQ(mood_of(verdict_at(0.1)), "good");
+  EXPECT_EQ(mood_of(verdict_at(0.2)), "fair");
+  EXPECT_EQ(mood_of(verdict_at(0.3)), "fair");
+  EXPECT_EQ(mood_of(verdict_at(0.7)), "bad");
+  EXPECT_EQ(mood_of("unlike anything that it says"), "bad");
+}
+
 // What it says is what the stored runs of the networks lost.
 TEST(Verdict, SaysWhatTheMeasuredRunsLost) {
   const double bounds[] = {0, 0.06, 0.12, 0.25, 0.5, 1, 1e9};
