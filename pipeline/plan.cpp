@@ -56,9 +56,11 @@ std::string in_words(double seconds) {
 }
 
 Stage calibration(const Run& run, const char* name) {
-  return {name, 0, 0, [&run](quant::Student& student, RunState&, const PartDone&) {
+  return {name, 0, 0,
+          [&run](quant::Student& student, RunState&, const PartDone&) {
             calibrate(run.context(), run.ranges(), student);
-          }};
+          },
+          /*needed=*/true};
 }
 
 // A run that plans itself tries one that needs images even where the recipe names none.
@@ -168,16 +170,18 @@ Stage fine_tuning(const Run& run, bool calibrated, double one,
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
   const Recipe& recipe = run.recipe;
   const bool automatic = recipe.process.automatic;
+  // A stage that may be undone needs one before it.
+  const bool measured = automatic || recipe.finetune.validation_checks > 0;
   const bool rounds = method_of(recipe).needs_images();
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
   std::vector<Stage> stages;
-  if (automatic || (!reconstructs && !trains && !rounds))
+  if (automatic || (!reconstructs && !rounds && (!trains || measured)))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
   if (rounds) stages.push_back(rounding(run, one));
   if (reconstructs) stages.push_back(reconstruction(run, one));
-  if (trains) stages.push_back(fine_tuning(run, automatic || reconstructs, one, trained));
+  if (trains) stages.push_back(fine_tuning(run, /*calibrated=*/!stages.empty(), one, trained));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
   return stages;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which stages a run has, what each is thought to take, and running them: with a checkpoint before
-// each and after its parts, and in a run that plans itself (process.automatic) with each stage kept
-// only if it helps.
+// each and after its parts, and in a run that measures on held-out images (process.automatic, or
+// finetune.validation_checks) with each stage kept only if it helps.
 #pragma once
 #include "pipeline/run_state.h"
 #include "pipeline/stages/prepare.h"
@@ -12,6 +12,7 @@ struct Stage {
   std::string name;
   double least = 0, estimate = 0;  // seconds: the least that is worth it, and as configured
   std::function<void(quant::Student&, RunState&, const PartDone&)> run;
+  bool needed = false;  // kept whether it helps or not
 };
 
 // The stages of the recipe, with estimates from the time that the teacher takes for a few images.

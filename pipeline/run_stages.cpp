@@ -48,9 +48,10 @@ void leave_out(const Run& run, RunState& state) {
       "are skipped");
 }
 
-bool helps(const Run& run, const std::vector<SyntheticResult>& now,
+bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
-  return !run.recipe.process.automatic || now.empty() || is_better(now, before);
+  const bool measured = run.recipe.process.automatic || run.recipe.finetune.validation_checks > 0;
+  return stage.needed || !measured || before.empty() || is_better(now, before);
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
     const auto fused = quant::fuse_activations(student.graph);
     result.synthetic = measure_on(run.held_out, fused, student.parameters);
     result.outcome = kKept;
-    if (!before.empty() && !helps(run, result.synthetic, before)) {
+    if (!stays(run, stages[i], result.synthetic, before)) {
       result.outcome = "rejected: KL to the teacher did not decrease";
       student.graph = graph;
       student.parameters = state.start.clone();

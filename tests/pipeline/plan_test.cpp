@@ -82,12 +82,33 @@ TEST_F(PlanTest, PutsBackWhatDoesNotHelp) {
     EXPECT_TRUE(student.parameters.at(name).equal(calibrated.parameters.at(name))) << name;
 }
 
-// A recipe that says what it wants gets it.
-TEST_F(PlanTest, KeepsEveryStageOfARecipeThatNamesItsStages) {
+// As published.
+TEST_F(PlanTest, KeepsEveryStageOfARecipeWithoutValidation) {
   options_.recipe.process.automatic = false;
+  options_.recipe.finetune.validation_checks = 0;
   const TheRun run = make_run();
   auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
   const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
+  RunState state = fresh(run, stages);
+  run_stages(run, stages, student, state, {});
+  EXPECT_EQ(state.stages[1].outcome, "kept");
+}
+
+TEST_F(PlanTest, PutsBackWhatDoesNotHelpInADeployRecipeToo) {
+  options_.recipe = load_recipe("deploy", {"data.preset=cifar10", "process.threads=1"});
+  const TheRun run = make_run();
+  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
+  RunState state = fresh(run, stages);
+  run_stages(run, stages, student, state, {});
+  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
+}
+
+TEST_F(PlanTest, KeepsWhatIsNeeded) {
+  const TheRun run = make_run();
+  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
+  stages[1].needed = true;
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
   EXPECT_EQ(state.stages[1].outcome, "kept");
