@@ -14,7 +14,7 @@ namespace zsq::train {
 namespace {
 
 constexpr const char* kTally = "tally";
-constexpr std::size_t kTallySize = 10;
+constexpr std::size_t kTallySize = 11;
 
 template <class Value>
 std::string text_of(const Value& value) {
@@ -49,7 +49,8 @@ formats::Array pack(const Tally& t) {
                                               t.loss_generator,
                                               t.loss_student,
                                               static_cast<double>(t.losses_generator),
-                                              static_cast<double>(t.losses_student)};
+                                              static_cast<double>(t.losses_student),
+                                              t.student_rate};
   return formats::Array::from<double>(formats::DType::f64, {kTallySize}, values);
 }
 
@@ -59,7 +60,7 @@ Tally unpack(const formats::Array& array) {
   }
   const auto v = array.as<double>();
   const auto count = [&](std::size_t i) { return static_cast<std::int64_t>(v[i]); };
-  return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9)};
+  return {count(0), count(1), v[2], v[3] != 0, v[4], v[5], v[6], v[7], count(8), count(9), v[10]};
 }
 
 Tally tally_in(const formats::SafetensorsFile& file, const std::filesystem::path& path) {

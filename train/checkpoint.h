@@ -19,6 +19,7 @@ struct Tally {
   // Sums over the last 5 % of the run.
   double loss_generator = 0, loss_student = 0;
   std::int64_t losses_generator = 0, losses_student = 0;
+  double student_rate = 1;  // factor on the student's rates, where it had to go back
 };
 
 // Every setting that decides the result, and the seed, by key.

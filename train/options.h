@@ -51,6 +51,7 @@ struct TrainOptions {
   double scale_lr = 1e-3;
   std::int64_t validation_checks = 0;  // 0: the last state is the result
   std::int64_t validation_images = 256;
+  double backtracking = 1;    // 1: none
   double max_skipped = 0.05;  // share of steps with non-finite gradients that stops the run
   Precision precision = Precision::fp32;
   bool cuda_graphs = true;  // see train/graph_step.h
@@ -148,6 +149,11 @@ void visit_train_settings(Visitor&& visit, Options& o) {
       o.validation_checks);
   visit(SettingInfo{"finetune.validation_images", "images of a validation", "images", 1, 1e6},
         o.validation_images);
+  visit(SettingInfo{"finetune.backtracking",
+                    "where a validation finds the student worse than the best one, it goes back to "
+                    "that and all its rates are multiplied by this; 1: it goes on as it is",
+                    "", 1e-3, 1},
+        o.backtracking);
   visit(SettingInfo{"finetune.max_skipped", "share of skipped steps that stops the run", "", 0, 1},
         o.max_skipped);
   visit(

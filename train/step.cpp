@@ -226,6 +226,13 @@ std::vector<at::Tensor> Step::student_state() const {
   return tensors;
 }
 
+void Step::restart_student() {
+  const at::NoGradGuard no_grad;
+  for (const auto& velocity : affine_.state()) velocity.second.zero_();
+  weights_.stop();
+  learnable_scales();
+}
+
 NamedTensors Step::state() const {
   NamedTensors state;
   const auto append = [&](const std::string& prefix, const NamedTensors& tensors) {

@@ -84,6 +84,8 @@ class Step {
   const WeightSteps& weight_steps() const { return weights_; }
   // Of the teacher; empty if no term of the loss compares features.
   const std::vector<models::NodeId>& feature_nodes() const { return feature_nodes_; }
+  // The student's parameters were replaced: its optimizers begin anew.
+  void restart_student();
   // Everything that an unbroken run would carry into its next iteration, as handles.
   NamedTensors state() const;
   // Takes such a state back; Error(bad_input) names what does not fit.

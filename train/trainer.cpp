@@ -136,6 +136,7 @@ class Run {
     const auto checks = checks_done();
     const Stopwatch begin;
     const double factor = rate_factor(options_, pace_.share());
+    const double student_factor = factor * tally_.student_rate;
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = steps_.generator_step(iteration, factor);
     const at::Tensor images = batch.images;
@@ -143,14 +144,17 @@ class Run {
     if (options_.low_pass_cutoff > 0)
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
-    const auto student = steps_.student_step(batch, factor);
+    const auto student = steps_.student_step(batch, student_factor);
     at::Tensor of_student;
     steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
     const auto of_generator = metrics_.numbers_of(batch);
     pace_.finetune_took(begin.seconds());
-    metrics_.add(kFineTune, pace_, factor, of_generator, of_student);
+    metrics_.add(kFineTune, pace_, student_factor, of_generator, of_student);
     show(images);
-    if (checks_done() > checks) check();
+    if (checks_done() > checks) {
+      check();
+      backtrack();
+    }
   }
 
   std::int64_t parts_done() const {
@@ -186,6 +190,14 @@ class Run {
     if (job_.time_budget <= 0) return;
     pace_.reserve(after_ + seen.seconds / static_cast<double>(seen.checks) *
                                static_cast<double>(options_.validation_checks - checks_done()));
+  }
+
+  // Rates that are too large for the student lose what it started with.
+  void backtrack() {
+    if (options_.backtracking == 1 || best_.seen().iteration == pace_.done()) return;
+    best_.put_back();
+    step_.restart_student();
+    tally_.student_rate *= options_.backtracking;
   }
 
   void keep_best() {

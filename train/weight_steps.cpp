@@ -107,6 +107,10 @@ double WeightSteps::published_k(std::size_t layer, const at::Tensor& step, doubl
       target);
 }
 
+void WeightSteps::stop() {
+  for (const auto& velocity : velocities_) velocity.zero_();
+}
+
 NamedTensors WeightSteps::state() const {
   NamedTensors state;
   for (std::size_t layer = 0; layer < sites_.size(); ++layer) {

@@ -16,6 +16,8 @@ class WeightSteps {
   // `factor` multiplies lr and crossing rate.
   void step(const std::vector<at::Tensor>& gradients, double factor);
 
+  void stop();  // no velocity from here on
+
   // In the order in which gradients are expected.
   const std::vector<at::Tensor>& weights() const { return weights_; }
   NamedTensors state() const;

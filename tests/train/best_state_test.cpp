@@ -51,6 +51,42 @@ TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
       << watch.messages.back();
 }
 
+// Eight steps, each too large by far, and a check after each second one.
+TEST(Checks, GoBackToTheBestAndGoOnWithSmallerRates) {
+  const auto end = [](double backtracking, Watch& watch) {
+    Tiny tiny(1, eight_bits());
+    tiny.teacher.parameters.at("fc.weight").mul_(5);
+    tiny.student = quant::insert_quantizers(tiny.teacher, eight_bits());
+    tiny.options.milestones = {};
+    tiny.options.iterations = 10;
+    tiny.options.warmup = 0.2;
+    tiny.options.validation_checks = 4;
+    tiny.options.learnable_scales = LearnableScales::all;
+    tiny.options.affine_lr = 10;
+    tiny.options.scale_lr = 1;
+    tiny.options.crossing_rate = 0.9;
+    tiny.options.backtracking = backtracking;
+    return *run(tiny.job(), watch).kept;
+  };
+  Watch watch, silent;
+  const auto kept = end(1e-3, watch);
+  EXPECT_LT(kept.last.kl, 0.01 * end(1, silent).last.kl);
+  for (std::int64_t step = 3; step <= 10; ++step) {
+    const auto& [name, factor] = watch.seen[static_cast<std::size_t>(step) - 1].details[1];
+    EXPECT_EQ(name, "rate_factor");
+    const auto before = watch.measured.begin() + 1;  // the first is the start
+    std::int64_t backwards = 0;
+    double best = watch.measured.front().metrics.front().second;
+    for (auto check = before; check != watch.measured.end() && check->step < step; ++check) {
+      const double kl = check->metrics.front().second;
+      if (!(kl < best)) ++backwards;
+      best = std::min(best, kl);
+    }
+    EXPECT_DOUBLE_EQ(factor, std::pow(1e-3, backwards)) << step;
+    EXPECT_GE(backwards, step > 4 ? 1 : 0);
+  }
+}
+
 TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
   auto coarse = four_bits();
   coarse.weights.num_bits = 2;

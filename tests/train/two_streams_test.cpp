@@ -31,6 +31,13 @@ using Change = std::function<void(TrainJob&)>;
 const std::vector<std::pair<const char*, Change>> kVariants = {
     {"defaults", [](TrainJob&) {}},
     {"checks of held-out images", [](TrainJob& job) { job.options.validation_checks = 5; }},
+    {"a student that goes back",
+     [](TrainJob& job) {
+       job.options.validation_checks = 5;
+       job.options.backtracking = 0.5;
+       job.options.affine_lr = 1;
+       job.options.learnable_scales = LearnableScales::all;
+     }},
     {"learnable scales and features",
      [](TrainJob& job) {
        job.options.learnable_scales = LearnableScales::all;
