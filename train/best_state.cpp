@@ -4,6 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 
+#include <array>
+#include <cstdio>
+
 #include "core/error.h"
 #include "core/stopwatch.h"
 
@@ -32,6 +35,17 @@ BestCheckpoint unpack(const at::Tensor& packed) {
 }
 
 }  // namespace
+
+std::string in_words(const BestCheckpoint& seen, std::int64_t iterations) {
+  std::array<char, 200> text{};
+  std::snprintf(text.data(), text.size(),
+                "best checkpoint: iteration %lld of %lld, KL %.4g on %lld held-out synthetic "
+                "images (%.4g at the start, %.4g at the end)",
+                static_cast<long long>(seen.iteration), static_cast<long long>(iterations),
+                seen.kept.kl, static_cast<long long>(seen.kept.images), seen.start.kl,
+                seen.last.kl);
+  return text.data();
+}
 
 void BestState::check(std::int64_t iteration) {
   const at::NoGradGuard no_grad;

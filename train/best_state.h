@@ -7,6 +7,9 @@
 
 namespace zsq::train {
 
+// A line for the log; `iterations`: of the whole run.
+std::string in_words(const BestCheckpoint& seen, std::int64_t iterations);
+
 class BestState {
  public:
   BestState(const models::Model& teacher, quant::Student& student)

@@ -203,15 +203,7 @@ class Run {
   void keep_best() {
     if (!best_.started()) return;
     best_.put_back();
-    const BestCheckpoint& seen = best_.seen();
-    std::array<char, 200> text{};
-    std::snprintf(text.data(), text.size(),
-                  "best checkpoint: iteration %lld of %lld, KL %.4g on %lld held-out synthetic "
-                  "images (%.4g at the start, %.4g at the end)",
-                  static_cast<long long>(seen.iteration), static_cast<long long>(pace_.done()),
-                  seen.kept.kl, static_cast<long long>(seen.kept.images), seen.start.kl,
-                  seen.last.kl);
-    observer_.on_message(LogLevel::info, text.data());
+    observer_.on_message(LogLevel::info, in_words(best_.seen(), pace_.done()));
   }
 
   // Ranges are there; the checkpoint saves what they took.
