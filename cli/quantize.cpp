@@ -111,6 +111,8 @@ int quantize(const Arguments& arguments) {
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",
                 "process.time_budget");
+  flags.setting("memory_limit", "SIZE", "fit batches and caches into 6GB, or 50% of the machine's",
+                "process.memory_limit");
   flags.text("min_top1", "PERCENT", "exit with 3 if the student's top-1 is below");
   flags.toggle("resume", "go on from FOLDER/checkpoint, if there is one");
   flags.common();

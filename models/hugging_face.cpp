@@ -40,7 +40,7 @@ std::string architecture_of(const HuggingFaceFolder& folder) {
                                                   "'), which is not built in" + kKnown);
   }
   const auto known = architecture_names();
-  const auto name = folder.architecture.substr(0, folder.architecture.find('.'));
+  auto name = folder.architecture.substr(0, folder.architecture.find('.'));
   if (std::count(known.begin(), known.end(), name) > 0) return name;
   const auto near = nearest_name(name, known);
   throw Error(ErrorCode::unsupported_model,

@@ -13,8 +13,8 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr const char* kOutOfMemory =
-    "out of memory; use a smaller finetune.batch_size (or data.eval_batch_size, "
-    "generate.images.batch_size)";
+    "out of memory; --memory_limit makes batches that fit (others: finetune.batch_size, "
+    "data.eval_batch_size, generate.images.batch_size)";
 
 }  // namespace
 

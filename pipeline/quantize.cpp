@@ -4,6 +4,7 @@
 
 #include "formats/atomic_file.h"
 #include "pipeline/boundary.h"
+#include "pipeline/memory_plan.h"
 #include "pipeline/mixed.h"
 #include "pipeline/plan.h"
 #include "pipeline/preprocessing.h"
@@ -103,6 +104,21 @@ void require_accuracy(const QuantizeReport& report, double min_top1) {
                   " % that was asked for; the model is saved all the same");
 }
 
+// Out of memory, the error also says what would have fitted.
+void run_within_memory(const Run& run, const std::function<void()>& stages) {
+  try {
+    at_boundary(stages);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;
+    const std::string plan = smaller_plan(run.teacher, run.recipe);
+    throw Error(ErrorCode::out_of_memory,
+                std::string(error.what()) +
+                    (plan.empty() ? "" : "; a new run with " + plan + " needs less") +
+                    "; with more memory the same command with --resume goes on from '" +
+                    run.output.file("checkpoint").string() + "'");
+  }
+}
+
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,
                                const fs::path& output, Observer& observer) {
   Recorder recorder(observer);
@@ -123,7 +139,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const Identity identity = identity_of(run.recipe);
   RunState state = begin(run, stages, student, identity, resume);
   open(recorder, run, state);
-  run_stages(run, stages, student, state, identity);
+  run_within_memory(run, [&] { run_stages(run, stages, student, state, identity); });
   recorder.close();
 
   report.stages = state.stages;

@@ -17,8 +17,9 @@ constexpr const char *kState = "run_state", *kStart = "start/", *kNow = "now/";
 
 // Settings that change nothing in the model that is written.
 bool decides_nothing(const std::string& key) {
-  for (const char* prefix : {"data.eval_", "export.", "process.checkpoint_every",
-                             "process.time_budget", "generate.cache", "finetune.cuda_graphs"})
+  for (const char* prefix :
+       {"data.eval_", "export.", "process.checkpoint_every", "process.time_budget",
+        "process.memory_limit", "generate.cache", "finetune.cuda_graphs"})
     if (key.starts_with(prefix)) return true;
   return false;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/settings.h"
+#include "quant/mixed_options.h"
 
 namespace zsq {
 
@@ -38,6 +39,7 @@ struct ProcessOptions {
   std::int64_t threads = 0;
   std::int64_t checkpoint_every = 1000;
   Duration time_budget;
+  Budget memory_limit;
   std::int64_t agreement_images = 64;
   bool automatic = false;
 };
@@ -82,6 +84,11 @@ void visit_process_settings(Visitor&& visit, Options& o) {
                     "scales the schedule to end in this time (600, 600s, 10min, 2h); 0: no limit",
                     "seconds", 0, 1e8},
         o.time_budget);
+  visit(SettingInfo{"process.memory_limit",
+                    "batches and stored values are made small enough for this much memory (6GB, or "
+                    "50% of the machine's), and the process gets no more; 0: no limit",
+                    "bytes or percent", 0, 1e15},
+        o.memory_limit);
   visit(
       SettingInfo{"process.agreement_images",
                   "held-out synthetic images that student and teacher are compared on, of each of "

@@ -11,6 +11,7 @@
 #include "models/load.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/memory_plan.h"
 #include "train/agreement.h"
 
 namespace zsq::pipeline {
@@ -48,6 +49,7 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
   const auto set = optimised_set(teacher, recipe.process.agreement_images, own.images);
+  own.images.batch_size = optimised_at_once(teacher, recipe, own.images.batch_size);
   const at::Tensor images = distilled_images(teacher, sha256, own, set, observer);
   const std::int64_t wanted = recipe.process.agreement_images;
   return images.size(0) < wanted ? mixed_images(images, wanted, stream_seed(0, "held_out", 1))

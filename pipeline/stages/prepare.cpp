@@ -6,6 +6,7 @@
 #include "formats/hugging_face.h"
 #include "losses/registry.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/memory_plan.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
@@ -91,6 +92,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   resolve_preprocessing(run.teacher, run.recipe, observer);
   require_statistics(run.teacher, run.recipe, observer);
+  fit_into_memory(run.teacher, run.recipe, observer);
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

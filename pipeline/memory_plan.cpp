@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/memory_plan.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+
+#include "core/error.h"
+#include "models/execute.h"
+#include "quant/rounding/registry.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr double kFloat = 4, kMega = 1e6, kMebi = 1 << 20;
+constexpr double kLibraries = 200 * kMega;
+constexpr double kNetworkCopies = 10, kGeneratorCopies = 4;
+constexpr double kInference = 6;          // values of the largest size at once
+constexpr double kOptimised = 2.4;        // of the outputs of all nodes
+constexpr double kGeneratorMaps = 321;    // floats per pixel
+constexpr double kGeneratorLatent = 800;  // its largest weight: 100 x 128 x H/4 x W/4
+
+double count(const models::Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), 1.0, [](double product, std::int64_t side) {
+    return product * static_cast<double>(side);
+  });
+}
+
+struct Sizes {  // bytes
+  double parameters = 0, outputs = 0, largest = 0, image = 0, pixels = 0;
+};
+
+Sizes sizes_of(const models::Model& teacher) {
+  Sizes sizes;
+  for (const auto& name : teacher.parameters.names())
+    sizes.parameters += kFloat * static_cast<double>(teacher.parameters.at(name).numel());
+  for (const auto& shape : models::infer_shapes(teacher.graph, teacher.parameters)) {
+    sizes.outputs += kFloat * count(shape);
+    sizes.largest = std::max(sizes.largest, kFloat * count(shape));
+  }
+  const auto& input = teacher.graph.input_shape;
+  sizes.pixels = static_cast<double>(input[1] * input[2]);
+  sizes.image = kFloat * static_cast<double>(input[0]) * sizes.pixels;
+  return sizes;
+}
+
+double network_alone(const Sizes& sizes) { return kLibraries + kNetworkCopies * sizes.parameters; }
+
+double optimised_image(const Sizes& sizes) { return kOptimised * sizes.outputs; }
+
+double of_the_machine() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double limit_of(const Budget& given) {
+  return given.percent ? given.amount / 100 * of_the_machine() : given.amount;
+}
+
+std::string in_words(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, bytes < 1e9 ? "%.0f MB" : "%.2f GB",
+                bytes / (bytes < 1e9 ? 1e6 : 1e9));
+  return text;
+}
+
+// The largest value with which the stage fits; below `least` where none does.
+std::int64_t fitting(const MemoryNeed& need, double limit) {
+  const double units = std::floor((limit - need.fixed) / need.each);
+  return units < static_cast<double>(need.least) ? need.least - 1
+                                                 : static_cast<std::int64_t>(std::min(units, 1e12));
+}
+
+// In bytes, of /proc/self/status.
+double of_this_process(const std::string& entry) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(entry)) return 1024 * std::stod(line.substr(entry.size()));
+  return 0;
+}
+
+// What the system can limit is the memory that is set aside, of which a process uses a part only.
+void limit_this_process(double bytes) {
+  const double unused = of_this_process("VmData:") - of_this_process("RssAnon:");
+  rlimit now{};
+  ::getrlimit(RLIMIT_DATA, &now);
+  now.rlim_cur = std::min<rlim_t>(now.rlim_max, static_cast<rlim_t>(bytes + unused));
+  ::setrlimit(RLIMIT_DATA, &now);
+}
+
+}  // namespace
+
+std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe) {
+  const Sizes sizes = sizes_of(teacher);
+  const double network = network_alone(sizes);
+  std::vector<MemoryNeed> needs;
+  if (recipe.process.agreement_images > 0)
+    needs.push_back({"measuring on held-out images", network, kInference * sizes.largest,
+                     "process.agreement_images", &recipe.process.agreement_images, 1});
+  if (!recipe.data.eval_data.empty())
+    needs.push_back({"evaluation", network, kInference * sizes.largest, "data.eval_batch_size",
+                     &recipe.data.eval_batch_size, 1});
+  const bool trains = recipe.finetune.iterations > 0 || recipe.process.automatic;
+  const bool reconstructs = recipe.reconstruct.iterations > 0;
+  const bool rounds = quant::rounding_method(recipe.quantize.weights.rounding).needs_images() ||
+                      recipe.process.automatic;
+  if (recipe.images.source != ImageSource::dead_leaves &&
+      (reconstructs || recipe.process.automatic))
+    needs.push_back({"optimised images", network, optimised_image(sizes),
+                     "generate.images.batch_size", &recipe.images.batch_size, 2});
+  if (reconstructs || rounds) {
+    const auto batch = static_cast<double>(recipe.reconstruct.batch_size);
+    const auto images = static_cast<double>(
+        std::max(reconstructs ? recipe.reconstruct.images : 0, recipe.quantize.gptq.images));
+    needs.push_back({reconstructs ? "block reconstruction" : "rounding",
+                     network + images * sizes.image + batch * sizes.outputs, kMebi,
+                     "reconstruct.memory", &recipe.reconstruct.memory, 16});
+  }
+  if (trains)
+    needs.push_back({"fine-tuning",
+                     network + kGeneratorCopies * kFloat * kGeneratorLatent * sizes.pixels,
+                     sizes.outputs + kFloat * kGeneratorMaps * sizes.pixels, "finetune.batch_size",
+                     &recipe.finetune.batch_size, 2});
+  return needs;
+}
+
+void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer) {
+  const double limit = limit_of(recipe.process.memory_limit);
+  if (limit <= 0) return;
+  for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
+    const std::int64_t fits = fitting(need, limit);
+    if (fits < need.least)
+      throw Error(ErrorCode::out_of_memory,
+                  need.stage + " needs about " +
+                      in_words(need.fixed + need.each * static_cast<double>(need.least)) +
+                      " with " + need.key + "=" + std::to_string(need.least) +
+                      ", the least there is; --memory_limit is " + in_words(limit));
+    if (fits >= *need.setting) continue;
+    observer.on_message(LogLevel::info, need.stage + " would need about " + in_words(need.bytes()) +
+                                            ", " + need.key + " is therefore " +
+                                            std::to_string(fits) + " instead of " +
+                                            std::to_string(*need.setting));
+    *need.setting = fits;
+  }
+  if (recipe.process.device == Device::cpu) limit_this_process(limit);
+}
+
+std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
+                               std::int64_t wanted) {
+  const double limit = limit_of(recipe.process.memory_limit);
+  if (limit <= 0) return wanted;
+  const Sizes sizes = sizes_of(teacher);
+  const double fits = (limit - network_alone(sizes)) / optimised_image(sizes);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 2,
+                                  std::max<std::int64_t>(2, wanted));
+}
+
+std::string smaller_plan(const models::Model& teacher, Recipe recipe) {
+  const double given = limit_of(recipe.process.memory_limit);
+  const double limit = 0.75 * (given > 0 ? given : of_the_machine());
+  std::string plan;
+  for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
+    const std::int64_t value = std::min(*need.setting / 2, fitting(need, limit));
+    if (value >= need.least)
+      plan += (plan.empty() ? "--set " : " --set ") + need.key + "=" + std::to_string(value);
+  }
+  return plan;
+}
+
+}  // namespace zsq::pipeline
