@@ -114,6 +114,8 @@ int quantize(const Arguments& arguments) {
   flags.setting("memory_limit", "SIZE", "fit batches and caches into 6GB, or 50% of the machine's",
                 "process.memory_limit");
   flags.text("min_top1", "PERCENT", "exit with 3 if the student's top-1 is below");
+  flags.text("min_agreement", "PERCENT",
+             "exit with 3 if it agrees with the original on fewer held-out synthetic images");
   flags.toggle("resume", "go on from FOLDER/checkpoint, if there is one");
   flags.common();
   if (!flags.parse(arguments)) return 0;
@@ -126,6 +128,7 @@ int quantize(const Arguments& arguments) {
   options.recipe = flags.recipe("auto");
   options.resume = flags.on("resume");
   options.min_top1 = flags.number("min_top1", 0);
+  options.min_agreement = flags.number("min_agreement", 0);
   Console console(flags);
   const QuantizeReport report = zsq::quantize(model, options, output, &console);
   if (json)

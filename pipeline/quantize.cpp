@@ -96,11 +96,10 @@ double earlier_training(const RunState& state, const std::optional<train::TrainR
   return trained ? std::max(0.0, trained->seconds - state.stages.back().seconds) : 0;
 }
 
-void require_accuracy(const QuantizeReport& report, double min_top1) {
-  if (!report.student || report.student->top1 >= min_top1) return;
+void require_at_least(double wanted, double found, const std::string& what) {
+  if (found >= wanted) return;
   throw Error(ErrorCode::accuracy_gate,
-              "top-1 " + std::to_string(report.student->top1) + " % is below the " +
-                  std::to_string(min_top1) +
+              what + " " + std::to_string(found) + " % is below the " + std::to_string(wanted) +
                   " % that was asked for; the model is saved all the same");
 }
 
@@ -117,6 +116,12 @@ void run_within_memory(const Run& run, const std::function<void()>& stages) {
                     "; with more memory the same command with --resume goes on from '" +
                     run.output.file("checkpoint").string() + "'");
   }
+}
+
+void require_accuracy(const QuantizeReport& report, const QuantizeOptions& options) {
+  if (report.student) require_at_least(options.min_top1, report.student->top1, "top-1");
+  if (report.agreement)
+    require_at_least(options.min_agreement, 100 * *report.agreement, "agreement");
 }
 
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,
@@ -158,7 +163,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   formats::write_atomically(run.output.file("report.html"),
                             std::string_view(run_page(read_run(output))));
   run.output.close();
-  require_accuracy(report, options.min_top1);
+  require_accuracy(report, options);
   return report;
 }
 

@@ -24,6 +24,7 @@ struct QuantizeOptions {
   std::optional<Scheme> scheme;  // overrides the bits of the recipe
   bool resume = false;           // go on from the checkpoint in the output folder, if there is one
   double min_top1 = 0;           // per cent; 0: no gate. Needs recipe.data.eval_data
+  double min_agreement = 0;      // per cent of the held-out synthetic images; 0: no gate
 };
 
 struct Accuracy {

@@ -46,6 +46,9 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)
     throw Error(ErrorCode::usage, "min_top1 needs real images to measure with: --eval_data");
+  if (options.min_agreement > 0 && recipe.process.agreement_images == 0)
+    throw Error(ErrorCode::usage,
+                "min_agreement needs synthetic images to measure with: process.agreement_images");
   recipe.process.device = start_process(recipe, observer);
   return recipe;
 }

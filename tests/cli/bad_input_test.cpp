@@ -22,6 +22,8 @@ TEST_F(Cli, WrongWordsExitWith2AndNameTheNearest) {
   expect_error(2, "quantize x -o y --recipe deploi", {"did you mean 'deploy'"});
   expect_error(2, "quantize x -o y --time_budget soon", {"10min"});
   expect_error(2, "quantize x -o y --min_top1 90", {"--eval_data"});
+  expect_error(2, "quantize x -o y --min_agreement 90 --set process.agreement_images=0",
+               {"min_agreement", "process.agreement_images"});
   expect_error(2, "quantize x -o y --format xml", {"'xml'"});
   expect_error(2, "eval x y", {"too many positional"});
   EXPECT_EQ(run("").code, 2);

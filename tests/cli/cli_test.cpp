@@ -116,6 +116,10 @@ TEST_F(Cli, QuantizeEvalAndRunWorkTogether) {
                            "/resolved.yaml -o " + path("gate"));
   EXPECT_EQ(gate.code, 3) << gate.err;
   EXPECT_TRUE(fs::exists(folder_ / "gate" / "model.onnx"));
+  const Outcome unlike = run("quantize " + model + " --min_agreement 100.5 --recipe " +
+                             path("out") + "/resolved.yaml -o " + path("gate"));
+  EXPECT_EQ(unlike.code, 3) << unlike.err;
+  EXPECT_NE(unlike.err.find("is below the 100.5"), std::string::npos) << unlike.err;
 }
 
 TEST_F(Cli, BudgetsAndSensitivity) {
