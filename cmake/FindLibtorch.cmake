@@ -22,7 +22,7 @@ if(Libtorch_FOUND AND NOT TARGET Libtorch::libtorch)
                INTERFACE_COMPILE_DEFINITIONS AT_PER_OPERATOR_HEADERS
                INTERFACE_LINK_LIBRARIES "${LIBTORCH_CPU};${LIBTORCH_C10};${LIBTORCH_OPENMP}"
                INTERFACE_LINK_OPTIONS
-               "-Wl,--allow-shlib-undefined;-Wl,-rpath,${LIBTORCH_LIB_DIR}")
+               "-Wl,--allow-shlib-undefined")
   # For code that calls at::parallel_for, which is serial without the flag.
   add_library(Libtorch::parallel INTERFACE IMPORTED)
   target_link_libraries(Libtorch::parallel INTERFACE Libtorch::libtorch)

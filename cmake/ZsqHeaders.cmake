@@ -13,7 +13,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers} cmake/
 
 add_library(zsq_headers INTERFACE)
 add_library(zsq::headers ALIAS zsq_headers)
-target_compile_features(zsq_headers INTERFACE cxx_std_20)
+target_compile_features(zsq_headers INTERFACE cxx_std_17)
 target_sources(zsq_headers INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_BINARY_DIR}/include FILES ${copies})
 set_property(GLOBAL APPEND PROPERTY ZSQ_LIBRARIES zsq_headers)
 if(ZSQ_TESTS)

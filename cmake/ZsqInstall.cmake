@@ -1,8 +1,12 @@
-# cmake --install: headers under include/zsq, static libraries, the program, and zsqConfig.cmake, so
-# that another project says find_package(zsq) and links zsq::pipeline.
+# cmake --install: the program, libzsq.so, headers under include/zsq, static libraries, and what find_package(zsq)
+# and pkg-config read. Component runtime is what programs need to run, development what building them needs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# By name, as CMake leaves out what lies in the source folder, as .deps does.
+set_target_properties(zsq zsq_c PROPERTIES INSTALL_RPATH ${LIBTORCH_LIB_DIR} INSTALL_RPATH_USE_LINK_PATH ON)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 get_property(libraries GLOBAL PROPERTY ZSQ_LIBRARIES)
 foreach(library IN LISTS libraries)
   string(REGEX REPLACE "^zsq_" "" name ${library})
@@ -13,26 +17,37 @@ install(
   EXPORT zsqTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-set_target_properties(zsq PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS zsq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(
+  TARGETS zsq_c
+  EXPORT zsqCTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zsq)
+configure_package_config_file(
+  cmake/zsqConfig.cmake.in ${PROJECT_BINARY_DIR}/zsqConfig.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zsqConfig.cmake ${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
+              cmake/FindLibtorch.cmake DESTINATION ${package_folder})
+foreach(targets zsqTargets zsqCTargets)
+  install(
+    EXPORT ${targets}
+    NAMESPACE zsq::
+    DESTINATION ${package_folder})
+endforeach()
+file(RELATIVE_PATH from_pkgconfig /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/zsq.pc.in ${PROJECT_BINARY_DIR}/zsq.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/zsq.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
+install(TARGETS zsq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(
   DIRECTORY recipes/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsq/recipes
   FILES_MATCHING
   PATTERN "*.yaml")
-
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zsq)
-configure_package_config_file(cmake/zsqConfig.cmake.in ${PROJECT_BINARY_DIR}/zsqConfig.cmake
-                              INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
-                                 COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/zsqConfig.cmake ${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
-              cmake/FindLibtorch.cmake DESTINATION ${package_folder})
-install(
-  EXPORT zsqTargets
-  NAMESPACE zsq::
-  DESTINATION ${package_folder})
 install(
   FILES scripts/completion.bash
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions

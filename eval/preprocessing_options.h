@@ -15,7 +15,9 @@ namespace zsq {
 // Written as 224, 240x320 (height x width) or [240, 320].
 struct ImageSize {
   std::int64_t height = 0, width = 0;  // pixels
-  bool operator==(const ImageSize&) const = default;
+  bool operator==(const ImageSize& other) const {
+    return height == other.height && width == other.width;
+  }
 };
 
 enum class CropOrder { resize_then_crop, crop_then_resize, stretch, none };

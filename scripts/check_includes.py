@@ -28,13 +28,14 @@ MAY_INCLUDE = {
     "pipeline": ["core", "formats", "cuda_kernels", "models", "losses", "quant", "generator",
                  "eval", "train", "exporters", "analysis", "benchmarks", "recipes"],
     "cli": ["core", "pipeline", "recipes"],
+    "sdk": ["core", "formats", "pipeline", "recipes"],
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
 OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "losses/options.h",
                    "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 PUBLIC_HEADERS = ROOT / "cmake/public_headers.txt"
-TORCH_FREE = {"core", "formats", "recipes", "cli"}
+TORCH_FREE = {"core", "formats", "recipes", "cli", "sdk"}
 
 TORCH = re.compile(r"(ATen|c10|torch|caffe2)/")
 WHOLE_TORCH = {"torch/torch.h", "torch/all.h", "ATen/ATen.h"}

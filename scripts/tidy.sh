@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v clang-tidy-16 > /dev/null ||
   { echo "tidy: not found; run scripts/install_deps.sh clang-tidy-16" >&2; exit 2; }
-quick=(core formats recipes cli) # do without libtorch
+quick=(core formats recipes cli sdk) # do without libtorch
 
 changed_sources() {
   local base

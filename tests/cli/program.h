@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "tests/support/temp_folder.h"
-#include "tests/support/tiny_network.h"
+#include "tests/support/tiny_files.h"
 
 namespace zsq {
 
@@ -65,27 +65,7 @@ class Cli : public ::testing::Test {
   test::TempFolder folder_;
 };
 
-// Trained once per build of this test and kept: ctest starts a process for each test.
-struct TinyFiles {
-  TinyFiles() {
-    if (fs::exists(images) && fs::last_write_time(images) > fs::last_write_time("/proc/self/exe"))
-      return;
-    const test::TinyNetwork network = test::train_tiny_network(0);
-    const fs::path fresh = folder / std::to_string(getpid());
-    fs::create_directories(fresh);
-    test::save_onnx(network.model, fresh / "tiny.onnx");
-    test::save_npz(network.test, fresh / "tiny.npz");
-    fs::rename(fresh / "tiny.onnx", model);
-    fs::rename(fresh / "tiny.npz", images);
-    fs::remove_all(fresh);
-  }
-  fs::path folder = ZSQ_TEST_FOLDER;
-  fs::path model = folder / "tiny.onnx", images = folder / "tiny.npz";
-};
-inline const TinyFiles& tiny() {
-  static const TinyFiles files;
-  return files;
-}
+using test::tiny;
 
 inline const std::string kShort =
     " --set finetune.iterations=20 --set finetune.batch_size=16 --set finetune.warmup=0.5"

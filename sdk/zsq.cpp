@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/zsq.h"
+
+#include <cstdlib>
+#include <memory>
+
+#include "formats/atomic_file.h"
+#include "pipeline/evaluate.h"
+#include "pipeline/inspect.h"
+#include "pipeline/version.h"
+#include "sdk/job.h"
+
+using namespace zsq::sdk;
+
+namespace {
+
+// The content of report.json of a run that has ended.
+std::string report_in(const char* output) {
+  const auto bytes = zsq::formats::read_file(std::filesystem::path(output) / "report.json");
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void quantize(zsq_job& job, const char* model, const char* output, char** report) {
+  Callbacks callbacks(job);
+  try {
+    const zsq::QuantizeReport result = zsq::quantize(model, job.options, output, &callbacks);
+    if (report) *report = copy_of(to_json(result));
+  } catch (const zsq::Error& error) {
+    if (error.code() == zsq::ErrorCode::accuracy_gate && report)
+      *report = copy_of(report_in(output));
+    throw;
+  }
+}
+
+}  // namespace
+
+const char* zsq_version(void) {
+  static const std::string version = zsq::version();
+  return version.c_str();
+}
+
+const char* zsq_status_name(zsq_status status) {
+  switch (status) {
+    case ZSQ_OK:
+      return "ok";
+    case ZSQ_INTERNAL:
+      return "internal error";
+    case ZSQ_USAGE:
+      return "usage or input";
+    case ZSQ_ACCURACY_GATE:
+      return "accuracy gate missed";
+    case ZSQ_UNSUPPORTED_MODEL:
+      return "unsupported model";
+    case ZSQ_OUT_OF_MEMORY:
+      return "out of memory";
+    case ZSQ_STOPPED:
+      return "stopped";
+  }
+  return "unknown status";
+}
+
+void zsq_free(char* text) { std::free(text); }
+
+zsq_status zsq_job_new(const char* recipe, zsq_job** job, char** error) {
+  if (job) *job = nullptr;
+  return guarded(error, [&] {
+    require(job, "job");
+    auto made = std::make_unique<zsq_job>();
+    if (recipe) made->options.recipe = zsq::load_recipe(recipe);
+    *job = made.release();
+  });
+}
+
+void zsq_job_free(zsq_job* job) { delete job; }
+
+zsq_status zsq_job_set(zsq_job* job, const char* key, const char* value, char** error) {
+  return guarded(error, [&] {
+    require(job, "job");
+    require(key, "key");
+    require(value, "value");
+    const InUse in_use(*job);
+    set(job->options, key, value);
+  });
+}
+
+zsq_status zsq_job_on_progress(zsq_job* job, zsq_progress_callback callback, void* user,
+                               char** error) {
+  return guarded(error, [&] {
+    require(job, "job");
+    const InUse in_use(*job);
+    job->on_progress = callback;
+    job->progress_user = user;
+  });
+}
+
+zsq_status zsq_job_on_message(zsq_job* job, zsq_message_callback callback, void* user,
+                              char** error) {
+  return guarded(error, [&] {
+    require(job, "job");
+    const InUse in_use(*job);
+    job->on_message = callback;
+    job->message_user = user;
+  });
+}
+
+void zsq_job_cancel(zsq_job* job) {
+  if (job) job->cancelled = true;
+}
+
+zsq_status zsq_quantize(zsq_job* job, const char* model, const char* output, char** report,
+                        char** error) {
+  if (report) *report = nullptr;
+  return guarded(error, [&] {
+    require(job, "job");
+    require(model, "model");
+    require(output, "output");
+    const InUse in_use(*job);
+    require_not_cancelled(*job);
+    quantize(*job, model, output, report);
+  });
+}
+
+zsq_status zsq_inspect(zsq_job* job, const char* model, char** report, char** error) {
+  if (report) *report = nullptr;
+  return guarded(error, [&] {
+    require(job, "job");
+    require(model, "model");
+    require(report, "report");
+    const InUse in_use(*job);
+    require_not_cancelled(*job);
+    validate(job->options.recipe);
+    *report = copy_of(to_json(zsq::inspect(model, job->options.recipe)));
+  });
+}
+
+zsq_status zsq_evaluate(zsq_job* job, const char* model, char** report, char** error) {
+  if (report) *report = nullptr;
+  return guarded(error, [&] {
+    require(job, "job");
+    require(model, "model");
+    require(report, "report");
+    const InUse in_use(*job);
+    require_not_cancelled(*job);
+    const zsq::Recipe& recipe = job->options.recipe;
+    validate(recipe);
+    Callbacks callbacks(*job);
+    *report = copy_of(
+        to_json(zsq::evaluate(model, {recipe.model, recipe.data, recipe.process}, &callbacks)));
+  });
+}
