@@ -2,9 +2,18 @@
 # and pkg-config read. Component runtime is what programs need to run, development what building them needs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+option(ZSQ_BUNDLE_LIBTORCH "Install the CPU half of libtorch with zsq, for machines without one" OFF)
 
-# By name, as CMake leaves out what lies in the source folder, as .deps does.
-set_target_properties(zsq zsq_c PROPERTIES INSTALL_RPATH ${LIBTORCH_LIB_DIR} INSTALL_RPATH_USE_LINK_PATH ON)
+# Where an installed program and library look for libtorch: beside them, or where this build found it.
+set(bundle ${CMAKE_INSTALL_LIBDIR}/zsq)
+if(ZSQ_BUNDLE_LIBTORCH)
+  file(RELATIVE_PATH from_bin /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${bundle})
+  set_target_properties(zsq PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}")
+  set_target_properties(zsq_c PROPERTIES INSTALL_RPATH "$ORIGIN/zsq")
+else()
+  # By name, as CMake leaves out what lies in the source folder, as .deps does.
+  set_target_properties(zsq zsq_c PROPERTIES INSTALL_RPATH ${LIBTORCH_LIB_DIR} INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 get_property(libraries GLOBAL PROPERTY ZSQ_LIBRARIES)
@@ -26,7 +35,8 @@ install(
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zsq)
 configure_package_config_file(
   cmake/zsqConfig.cmake.in ${PROJECT_BINARY_DIR}/zsqConfig.cmake
-  INSTALL_DESTINATION ${package_folder})
+  INSTALL_DESTINATION ${package_folder}
+  PATH_VARS bundle)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/zsqConfig.cmake ${PROJECT_BINARY_DIR}/zsqConfigVersion.cmake
@@ -53,3 +63,11 @@ install(
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME zsq)
 install(FILES ${PROJECT_BINARY_DIR}/cli/zsq.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(
+  FILES LICENSE
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  RENAME copyright)
+if(ZSQ_BUNDLE_LIBTORCH)
+  include(ZsqBundle)
+endif()
+include(ZsqPackage)
