@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 
@@ -39,7 +40,6 @@ std::string_view name_of(DType dtype) {
 }
 
 std::size_t byte_count(DType dtype, std::span<const std::int64_t> shape) {
-  constexpr std::size_t kMaxRank = 64;
   if (shape.size() > kMaxRank)
     throw Error(ErrorCode::bad_input, "a tensor has " + std::to_string(shape.size()) +
                                           " dimensions; at most 64 are read");

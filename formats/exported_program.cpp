@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "formats/exported_json.h"
 #include "formats/in_file.h"
+#include "formats/json_depth.h"
+#include "formats/limits.h"
 #include "formats/pickle.h"
 #include "formats/pth_state.h"
 #include "formats/torch_archive.h"
@@ -15,9 +17,8 @@ using namespace exported;
 using nlohmann::json;
 using Kind = ExportedProgram::Argument::Kind;
 
-constexpr std::uint64_t kMaxJson = 64 << 20;
-
 json parse(const std::string& text, const std::string& entry) {
+  require_shallow_json(text);
   auto parsed = json::parse(text, nullptr, false);
   if (!parsed.is_object()) fail("its entry '" + entry + "' is damaged JSON");
   return parsed;
@@ -125,7 +126,7 @@ StridedView stored_view(const TorchArchive& archive, const std::string& folder,
 void read_tensors(const TorchArchive& archive, const std::string& folder, const std::string& config,
                   ExportedProgram& program) {
   const auto entry = folder + config;
-  const auto file = parse(archive.read_text(entry, kMaxJson), entry);
+  const auto file = parse(archive.read_text(entry, kMaxProgramJsonBytes), entry);
   NamedViews views;
   const auto& entries = member(file, "config");
   for (const auto& [name, payload] : entries.items()) {
@@ -151,7 +152,7 @@ void read_checkpoint(const TorchArchive& archive, const std::string& entry,
   for (std::size_t i = 0; dict->is(PickleValue::Kind::dict) && i + 1 < dict->items.size(); i += 2) {
     const auto &name = *dict->items[i], &tensor = *dict->items[i + 1];
     if (!tensor.is(PickleValue::Kind::tensor)) continue;
-    views.emplace_back(name.text, view_of(tensor));
+    add_view(name.text, tensor, views);
   }
   for (auto& one : make_dense(views, inner.storages("data/"), inner.zip().file_size()))
     program.tensors.push_back(std::move(one));
@@ -171,7 +172,7 @@ ExportedProgram read(const std::filesystem::path& path) {
     graph = entry.name.substr(archive.root().size());
   }
   ExportedProgram program;
-  read_graph(archive.read_text(graph, kMaxJson), graph, program);
+  read_graph(archive.read_text(graph, kMaxProgramJsonBytes), graph, program);
   for (const std::string kind : {"weights", "constants"}) {
     const auto folder = "data/" + kind + "/", config = "model_" + kind + "_config.json";
     const std::string old =

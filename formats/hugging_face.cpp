@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/hugging_face.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/in_file.h"
+#include "formats/input_file.h"
+#include "formats/json_depth.h"
+#include "formats/limits.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"
 
@@ -23,8 +26,16 @@ constexpr const char *kConfig = "config.json", *kIndex = "model.safetensors.inde
 }
 
 json read_object(const fs::path& path) {
-  std::ifstream stream(path);
-  auto value = json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  const auto text = in_file(path, [&] {
+    const InputFile file(path);
+    if (file.size() > kMaxConfigBytes)
+      throw Error(ErrorCode::bad_input, "is longer than any configuration");
+    const auto bytes = file.read(0, file.size());
+    const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    require_shallow_json(whole);
+    return whole;
+  });
+  auto value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!value.is_object()) refuse(path, "is not a JSON object");
   return value;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "formats/limits.h"
 #include "formats/onnx.h"
 #include "formats/onnx_messages.h"
 
@@ -146,6 +147,9 @@ Node read_node(pbf_reader message, ExternalData& external) {
         node.op_type = message.get_string();
         break;
       case bytes_field(5):
+        if (attributes.size() >= kMaxOnnxAttributes)
+          throw Error(ErrorCode::bad_input,
+                      "a node has more than " + std::to_string(kMaxOnnxAttributes) + " attributes");
         attributes.push_back(message.get_message());
         break;
       case bytes_field(7):

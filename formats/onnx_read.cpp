@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "formats/in_file.h"
+#include "formats/limits.h"
 #include "formats/onnx.h"
 #include "formats/onnx_messages.h"
 #include "formats/onnx_metadata.h"
@@ -16,6 +17,11 @@ using protozero::pbf_reader;
 
 [[noreturn]] void unsupported(const std::string& what) {
   throw Error(ErrorCode::unsupported_model, what);
+}
+
+void require_room(std::size_t count, std::size_t most, const char* what) {
+  if (count >= most)
+    throw Error(ErrorCode::bad_input, "holds more than " + std::to_string(most) + " " + what);
 }
 
 std::pair<std::string, std::string> read_string_pair(pbf_reader message) {
@@ -55,10 +61,12 @@ void read_tensor_type(pbf_reader message, ValueInfo& info) {
         break;
       case bytes_field(2):
         for (pbf_reader shape = message.get_message(); shape.next();) {
-          if (shape.tag_and_type() == bytes_field(1))
-            info.shape.push_back(read_dimension(shape.get_message()));
-          else
+          if (shape.tag_and_type() != bytes_field(1)) {
             shape.skip();
+            continue;
+          }
+          require_room(info.shape.size(), kMaxRank, "dimensions in a tensor");
+          info.shape.push_back(read_dimension(shape.get_message()));
         }
         break;
       default:
@@ -90,6 +98,7 @@ Graph read_graph(pbf_reader message, ExternalData& external) {
   Graph graph;
   while (message.next()) switch (message.tag_and_type()) {
       case bytes_field(1):
+        require_room(graph.nodes.size(), kMaxOnnxNodes, "nodes");
         graph.nodes.push_back(read_node(message.get_message(), external));
         break;
       case bytes_field(2):
@@ -101,9 +110,11 @@ Graph read_graph(pbf_reader message, ExternalData& external) {
         break;
       }
       case bytes_field(11):
+        require_room(graph.inputs.size(), kMaxOnnxValues, "inputs");
         graph.inputs.push_back(read_value_info(message.get_message()));
         break;
       case bytes_field(12):
+        require_room(graph.outputs.size(), kMaxOnnxValues, "outputs");
         graph.outputs.push_back(read_value_info(message.get_message()));
         break;
       case bytes_field(15):

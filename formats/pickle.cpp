@@ -6,13 +6,12 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
 
 using Kind = PickleValue::Kind;
-
-constexpr std::size_t kMaxStack = 1'000'000, kMaxMarks = 1'000;
 
 }  // namespace
 
@@ -49,16 +48,29 @@ std::string_view PickleReader::line() {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
+void PickleReader::charge(std::size_t bytes) {
+  copied_ += bytes;
+  require(copied_ <= kMaxPickleCopies, "repeats its values too often");
+}
+
 PickleValue* PickleReader::make(Kind kind, std::string text) {
   require(values_.size() < kMaxPickleValues, "holds too many values");
+  charge(text.size());
   PickleValue& value = values_.emplace_back();
   value.kind = kind;
   value.text = std::move(text);
   return &value;
 }
 
+PickleValue* PickleReader::copy_of(const PickleValue& value) {
+  charge(value.items.size() * sizeof(value.items[0]));
+  PickleValue* copy = make(value.kind, value.text);
+  *copy = value;
+  return copy;
+}
+
 void PickleReader::push(PickleValue* value) {
-  require(stack_.size() < kMaxStack, "its stack grows too large");
+  require(stack_.size() < kMaxPickleStack, "its stack grows too large");
   stack_.push_back(value);
 }
 
@@ -166,7 +178,7 @@ bool PickleReader::step_literal(unsigned char opcode) {
 bool PickleReader::step_container(unsigned char opcode) {
   switch (opcode) {
     case '(':  // MARK
-      require(marks_.size() < kMaxMarks, "is nested too deeply");
+      require(marks_.size() < kMaxPickleMarks, "is nested too deeply");
       marks_.push_back(stack_.size());
       return true;
     case ')':  // EMPTY_TUPLE

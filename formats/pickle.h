@@ -17,10 +17,6 @@
 
 namespace zsq::formats {
 
-// Far above any checkpoint, far below what would exhaust a machine.
-constexpr std::size_t kMaxPickleValues = 2'000'000;
-constexpr std::uint64_t kMaxPickleBytes = 64 << 20;
-
 struct PickleValue {
   enum class Kind {
     none,
@@ -74,7 +70,9 @@ class PickleReader {
   T number();
   std::string_view line();
 
+  void charge(std::size_t bytes);  // against kMaxPickleCopies
   PickleValue* make(Kind kind, std::string text = {});
+  PickleValue* copy_of(const PickleValue& value);
   void push(PickleValue* value);
   void push_integer(std::int64_t value);
   void push_global(std::string_view module, std::string_view name);
@@ -101,7 +99,7 @@ class PickleReader {
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint32_t, PickleValue*> memo_;
   std::map<std::string, DType> storages_;
-  std::size_t copied_ = 0;
+  std::uint64_t copied_ = 0;  // bytes
 };
 
 }  // namespace zsq::formats

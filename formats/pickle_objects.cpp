@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "formats/limits.h"
 #include "formats/pickle.h"
 
 namespace zsq::formats {
 namespace {
 
 using Kind = PickleValue::Kind;
-
-constexpr std::size_t kMaxName = 1'000;  // of a class or a storage: they are copied at every use
 
 struct StorageType {
   std::string_view name;
@@ -157,14 +156,12 @@ void PickleReader::reduce(bool is_new_object) {
     push(rebuild_tensor(*arguments));
   else if (is_type_tag(name)) {
     require(!arguments->items.empty(), "tags nothing with a type");
-    push(make(Kind::none));
-    *stack_.back() = *arguments->items[0];
+    push(copy_of(*arguments->items[0]));
   } else if (name == "torch._utils._rebuild_parameter") {
     require(!arguments->items.empty() &&
                 (arguments->items[0]->is(Kind::tensor) || arguments->items[0]->is(Kind::opaque)),
             "makes a parameter of what is not a tensor");
-    push(make(Kind::none));
-    *stack_.back() = *arguments->items[0];
+    push(copy_of(*arguments->items[0]));
   } else
     push(make(Kind::opaque, name));
 }
@@ -176,8 +173,7 @@ PickleValue* PickleReader::ordered_dict(const PickleValue& arguments) {
   require(arguments.items.size() == 1 && arguments.items[0]->is(Kind::list),
           "makes a dictionary of what is not a list");
   // One list can be named by many calls, so its copies are counted.
-  copied_ += arguments.items[0]->items.size();
-  require(copied_ <= kMaxPickleValues, "holds too many values");
+  charge(arguments.items[0]->items.size() * 2 * sizeof(dict));
   for (const PickleValue* pair : arguments.items[0]->items) {
     require((pair->is(Kind::list) || pair->is(Kind::tuple)) && pair->items.size() == 2,
             "makes a dictionary of what are not pairs");

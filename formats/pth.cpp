@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "formats/in_file.h"
 #include "formats/input_file.h"
+#include "formats/limits.h"
 #include "formats/pickle.h"
 #include "formats/pth_state.h"
 #include "formats/torch_archive.h"

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
@@ -21,14 +22,14 @@ bool is_state_dict(const PickleValue& value) {
 void collect(const PickleValue& dict, const std::string& prefix, NamedViews& found) {
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2)
     if (dict.items[i]->is(Kind::text) && dict.items[i + 1]->is(Kind::tensor))
-      found.emplace_back(prefix + dict.items[i]->text, view_of(*dict.items[i + 1]));
+      add_view(prefix + dict.items[i]->text, *dict.items[i + 1], found);
 }
 
 // A pickled module keeps its tensors in dictionaries of its state. One module can be named by many
 // parents, so the visits are counted.
 void walk_module(const PickleValue& module, const std::string& prefix, int depth, int& visits,
                  NamedViews& found) {
-  if (depth > 100 || ++visits > 100'000)
+  if (depth > kMaxModuleDepth || ++visits > kMaxModuleVisits || prefix.size() > kMaxName)
     throw Error(ErrorCode::bad_input, "its pickled module is nested too deeply");
   if (!module.is(Kind::opaque) || !module.state) return;
   for (const char* part : {"_parameters", "_buffers"})
@@ -66,6 +67,14 @@ StridedView view_of(const PickleValue& tensor) {
   for (const PickleValue* size : tensor.items[2]->items) view.shape.push_back(size->integer);
   for (const PickleValue* stride : tensor.items[3]->items) view.strides.push_back(stride->integer);
   return view;
+}
+
+void add_view(const std::string& name, const PickleValue& tensor, NamedViews& views) {
+  if (name.size() > kMaxName || views.size() >= kMaxTensors)
+    throw Error(ErrorCode::bad_input, "holds more than " + std::to_string(kMaxTensors) +
+                                          " tensors, or a name of more than " +
+                                          std::to_string(kMaxName) + " characters");
+  views.emplace_back(name, view_of(tensor));
 }
 
 NamedViews find_state_dict(const PickleValue& root) {

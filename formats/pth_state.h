@@ -12,4 +12,7 @@ NamedViews find_state_dict(const PickleValue& root);
 // What a value of the kind `tensor` describes.
 StridedView view_of(const PickleValue& tensor);
 
+// Adds it. Error(bad_input): a name longer than kMaxName, or more than kMaxTensors.
+void add_view(const std::string& name, const PickleValue& tensor, NamedViews& views);
+
 }  // namespace zsq::formats

@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "formats/in_file.h"
+#include "formats/json_depth.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
@@ -53,6 +55,7 @@ Entry parse_entry(const std::string& name, const json& fields) {
 std::vector<Entry> parse_header(const std::string& text, std::uint64_t data_size,
                                 std::map<std::string, std::string>& metadata) {
   std::vector<Entry> entries;
+  require_shallow_json(text);
   try {
     const json header = json::parse(text);
     if (!header.is_object()) throw Error(ErrorCode::bad_input, "the header is not a JSON object");
@@ -88,10 +91,9 @@ std::vector<Entry> parse_header(const std::string& text, std::uint64_t data_size
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
     : path_(path), file_(in_file(path, [&] { return InputFile(path); })) {
   in_file(path_, [&] {
-    constexpr std::uint64_t kMaxHeader = 100'000'000;
     std::uint64_t length = 0;
     std::memcpy(&length, file_.read(0, sizeof length).data(), sizeof length);
-    if (length > kMaxHeader || length > file_.size() - sizeof length)
+    if (length > kMaxSafetensorsHeader || length > file_.size() - sizeof length)
       throw Error(ErrorCode::bad_input,
                   "is not a safetensors file, or is cut: its header would be " +
                       std::to_string(length) + " bytes long");

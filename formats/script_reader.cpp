@@ -4,13 +4,12 @@
 #include <charconv>
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
 
 using Kind = ScriptToken::Kind;
-
-constexpr int kMaxDepth = 100, kMaxChain = 40;
 
 void set_name(Expression& made, std::string_view word) {
   made.text = word;
@@ -77,10 +76,10 @@ Expression ScriptReader::node(Expression::Kind kind) const {
 }
 
 Expression ScriptReader::expression() {
-  if (++depth_ > kMaxDepth) fail("a shallower expression");
+  if (++depth_ > kMaxScriptDepth) fail("a shallower expression");
   auto made = atom();
   for (int chain = 0; here(".") || here("[") || here("("); ++chain) {
-    if (chain > kMaxChain) fail("a shorter chain of calls and attributes");
+    if (chain > kMaxScriptChain) fail("a shorter chain of calls and attributes");
     if (take(".")) {
       auto outer = node(Expression::Kind::attribute);
       outer.text = need_name();

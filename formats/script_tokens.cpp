@@ -2,6 +2,7 @@
 #include "formats/script_tokens.h"
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
@@ -63,9 +64,8 @@ class Tokenizer {
     }
     if (at_ >= source_.size()) return;
     line_starts_ = false;
-    constexpr std::size_t kMaxBlocks = 100;
     if (spaces > indents_.back()) {
-      if (indents_.size() > kMaxBlocks) fail("its blocks are nested too deeply");
+      if (indents_.size() > kMaxScriptBlocks) fail("its blocks are nested too deeply");
       indents_.push_back(spaces);
       add(Kind::indent, 0);
       return;

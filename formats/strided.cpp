@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
@@ -68,9 +69,8 @@ NamedArrays make_dense(const NamedViews& views, const StorageReader& read,
     try {
       if (!names.insert(name).second) throw Error(ErrorCode::bad_input, "occurs twice");
       const std::size_t size = check_view(view);
-      constexpr std::uint64_t kMostCopies = 16;
       total += size;
-      if (total / kMostCopies > file_size)
+      if (total / kMaxStorageCopies > file_size)
         throw Error(ErrorCode::bad_input, "multiplies the size of the file");
       if (!loaded || loaded->storage != view.storage || loaded->dtype != view.dtype ||
           loaded->elements != view.elements)

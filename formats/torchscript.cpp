@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "formats/in_file.h"
+#include "formats/limits.h"
 #include "formats/pickle.h"
 #include "formats/pth_state.h"
 #include "formats/torch_archive.h"
@@ -12,17 +13,13 @@ namespace {
 
 using Kind = TorchScript::Value::Kind;
 
-constexpr std::uint64_t kMaxCode = 16 << 20;
-
 // Turns the values of a pickle into objects and tensors, each made once however often it is named.
 class Collector {
  public:
   Collector(TorchScript& script, NamedViews& views) : script_(script), views_(views) {}
 
   TorchScript::Value value(const PickleValue& pickled, const std::string& path, int depth) {
-    constexpr int kMaxDepth = 200;
-    constexpr std::size_t kMaxValues = 1'000'000, kMaxPath = 1'000;
-    if (depth > kMaxDepth || ++values_ > kMaxValues || path.size() > kMaxPath)
+    if (depth > kMaxObjectDepth || ++values_ > kMaxScriptValues || path.size() > kMaxName)
       throw Error(ErrorCode::bad_input, "its objects are nested too deeply");
     TorchScript::Value made;
     switch (pickled.kind) {
@@ -40,6 +37,9 @@ class Collector {
       case PickleValue::Kind::text:
         made.kind = Kind::text;
         made.text = pickled.text;
+        text_bytes_ += made.text.size();
+        if (text_bytes_ > kMaxPickleCopies)
+          throw Error(ErrorCode::bad_input, "repeats its texts too often");
         break;
       case PickleValue::Kind::tuple:
       case PickleValue::Kind::list:
@@ -63,7 +63,7 @@ class Collector {
 
   std::size_t tensor(const PickleValue& pickled, const std::string& path) {
     const auto [found, is_new] = tensors_.emplace(&pickled, views_.size());
-    if (is_new) views_.emplace_back(path, view_of(pickled));
+    if (is_new) add_view(path, pickled, views_);
     return found->second;
   }
 
@@ -91,6 +91,7 @@ class Collector {
   NamedViews& views_;
   std::map<const PickleValue*, std::size_t> tensors_, objects_;
   std::size_t values_ = 0;
+  std::uint64_t text_bytes_ = 0;
 };
 
 void append(NamedArrays& arrays, NamedArrays more) {
@@ -120,7 +121,7 @@ void read_constants(const TorchArchive& archive, TorchScript& script) {
     if (!tuple->is(PickleValue::Kind::tuple) || !item->is(PickleValue::Kind::tensor))
       throw Error(ErrorCode::unsupported_model,
                   name + " of its code is no tensor; tensors were expected");
-    views.emplace_back(name, view_of(*item));
+    add_view(name, *item, views);
   }
   append(script.tensors,
          make_dense(views, archive.storages("constants/"), archive.zip().file_size()));
@@ -142,7 +143,7 @@ void read_code(const TorchArchive& archive, TorchScript& script) {
   for (const auto& entry : archive.zip().entries()) {
     if (!entry.name.starts_with(folder) || !entry.name.ends_with(".py")) continue;
     total += entry.size;
-    if (total > kMaxCode)
+    if (total > kMaxScriptBytes)
       throw Error(ErrorCode::bad_input, "its code is longer than that of any network");
     const auto bytes = archive.zip().read(entry);
     script.code[entry.name.substr(folder.size())] = {reinterpret_cast<const char*>(bytes.data()),

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "formats/input_file.h"
+#include "formats/limits.h"
 
 namespace zsq::formats {
 namespace {
@@ -24,11 +25,10 @@ void require(bool good, zip_t* archive, const char* doing) {
                                        zip_error_strerror(zip_get_error(archive)));
 }
 
-// Deflate cannot compress better than 1 to 1032.
 bool is_possible(const zip_stat_t& entry, std::uint64_t file_size) {
   if (entry.comp_size > file_size) return false;
   if (entry.comp_method == ZIP_CM_STORE) return entry.size == entry.comp_size;
-  return entry.comp_method == ZIP_CM_DEFLATE && entry.size / 1032 <= entry.comp_size;
+  return entry.comp_method == ZIP_CM_DEFLATE && entry.size / kMaxDeflateRatio <= entry.comp_size;
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ ZipArchive::ZipArchive(std::vector<std::byte> bytes)
 }
 
 void ZipArchive::list_entries() {
-  std::uint64_t total = 0;
+  std::uint64_t total = 0, unfolded = 0;
   const zip_int64_t count = zip_get_num_entries(handle_.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     constexpr zip_uint64_t kNeeded =
@@ -79,6 +79,12 @@ void ZipArchive::list_entries() {
     if (!possible || total > file_size_)
       throw Error(ErrorCode::bad_input,
                   "archive entry '" + name + "' claims an impossible size or compression");
+    unfolded +=
+        entry.size;  // no overflow: each is at most kMaxDeflateRatio times its part of the file
+    if (unfolded > kFreeUnfolding && unfolded / kMaxUnfolding > file_size_)
+      throw Error(ErrorCode::bad_input, "the archive would unfold to more than " +
+                                            std::to_string(kMaxUnfolding) +
+                                            " times its size; save it without compression");
     index_.emplace(name, entries_.size());
     entries_.push_back({name, entry.size});
   }
@@ -121,6 +127,7 @@ std::vector<std::byte> make_zip(
     zip_source_t* source = zip_source_buffer(archive, bytes.data(), bytes.size(), 0);
     require(source, archive, "adding a buffer");
     const zip_int64_t index = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) zip_source_free(source);  // only an entry that was added owns its source
     require(index >= 0, archive, "adding an entry");
     const auto at = static_cast<zip_uint64_t>(index);
     constexpr zip_uint16_t kFirstOfJanuary1980 = (1 << 5) | 1;

@@ -22,8 +22,8 @@ class ZipArchive {
     std::uint64_t size;  // uncompressed
   };
 
-  // Entries that are encrypted, claim more than deflate can give, or overlap in sum, are refused
-  // here: so allocating `size` bytes is safe.
+  // Entries that are encrypted, claim more than deflate can give, overlap in sum, or unfold to far
+  // more than the file (formats/limits.h) are refused here: so allocating `size` bytes is safe.
   explicit ZipArchive(const std::filesystem::path& path);
   explicit ZipArchive(std::vector<std::byte> bytes);  // an archive inside of another one
 

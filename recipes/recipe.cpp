@@ -25,16 +25,19 @@ using recipes::RawValue;
   throw Error(ErrorCode::usage, where + ": " + message);
 }
 
-std::vector<std::string> setting_keys() {
-  std::vector<std::string> keys;
-  Recipe recipe;
-  visit_recipe_settings([&](const SettingInfo& info, auto&) { keys.emplace_back(info.key); },
-                        recipe);
-  return keys;
+const std::vector<std::string>& setting_keys() {
+  static const auto all = [] {
+    std::vector<std::string> keys;
+    Recipe recipe;
+    visit_recipe_settings([&](const SettingInfo& info, auto&) { keys.emplace_back(info.key); },
+                          recipe);
+    return keys;
+  }();
+  return all;
 }
 
 std::string unknown_key_message(const std::string& key) {
-  const auto keys = setting_keys();
+  const auto& keys = setting_keys();
   std::string near = nearest_name(key, keys);
   // "iterations" is far from "finetune.iterations" by edit distance, but plainly meant; of several
   // such keys the shortest is.
@@ -47,12 +50,12 @@ std::string unknown_key_message(const std::string& key) {
 }
 
 bool is_setting(const std::string& key) {
-  const auto keys = setting_keys();
+  const auto& keys = setting_keys();
   return recipes::is_feature_weight(key) || std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 bool is_section(const std::string& key) {
-  const auto keys = setting_keys();
+  const auto& keys = setting_keys();
   return recipes::is_former_section(key) ||
          std::any_of(keys.begin(), keys.end(),
                      [&](const std::string& known) { return known.starts_with(key + "."); });
@@ -122,7 +125,8 @@ Source find_source(const std::string& name, const fs::path& folder, const std::s
   std::error_code unreachable;
   if (fs::is_regular_file(path, unreachable)) {
     auto text = recipes::read_text(path);
-    if (!text) fail(where, "cannot read the recipe '" + path.string() + "'");
+    if (!text)
+      fail(where, "cannot read the recipe '" + path.string() + "', or it is longer than 1 MiB");
     return {path.string(), std::move(*text),
             path.has_parent_path() ? path.parent_path() : fs::path(".")};
   }
@@ -145,6 +149,9 @@ class Loader {
   void load(const std::string& given, const fs::path& folder, const std::string& where) {
     const std::string name = recipes::current_recipe(given);
     warn_of_rename(recipe_, where, given, name);
+    // Each of a few files that extend the next one twice would be read twice as often.
+    if (++loaded_ > kMaxLoaded)
+      fail(where, "recipes extend more than " + std::to_string(kMaxLoaded) + " others");
     const Source source = find_source(name, folder, where);
     if (std::find(chain_.begin(), chain_.end(), source.name) != chain_.end()) {
       std::string cycle;
@@ -157,12 +164,14 @@ class Loader {
   }
 
   void read(const Source& source) {
-    YAML::Node root;
     try {
-      root = YAML::Load(source.text);
-    } catch (const YAML::ParserException& error) {
+      read_root(source, YAML::Load(source.text));
+    } catch (const YAML::Exception& error) {
       fail(source.name + ":" + std::to_string(error.mark.line + 1), "not YAML: " + error.msg);
     }
+  }
+
+  void read_root(const Source& source, const YAML::Node& root) {
     if (!root.IsMap())
       fail(source.name,
            "a recipe is a map of sections (finetune: ..., quantize: ...); found something else");
@@ -219,8 +228,11 @@ class Loader {
     return source.name + ":" + std::to_string(node.Mark().line + 1);
   }
 
+  static constexpr int kMaxLoaded = 100;
+
   Recipe& recipe_;
   std::vector<std::string> chain_;
+  int loaded_ = 0;
 };
 
 }  // namespace

@@ -104,14 +104,17 @@ class TableReader {
 
   void read(const std::string& source, const std::string& text) {
     source_ = source;
-    YAML::Node root;
     try {
-      root = YAML::Load(text);
-    } catch (const YAML::ParserException& error) {
+      read_root(YAML::Load(text));
+    } catch (const YAML::Exception& error) {
       throw Error(ErrorCode::usage,
                   source + ":" + std::to_string(error.mark.line + 1) + ": not YAML: " + error.msg);
     }
-    Map map(source, root, "a table");
+  }
+
+ private:
+  void read_root(const YAML::Node& root) {
+    Map map(source_, root, "a table");
     map.text("about", table_.about);
     map.text("source", table_.source);
     map.number("version", table_.version);
@@ -126,7 +129,6 @@ class TableReader {
     map.nothing_else();
   }
 
- private:
   void data_set(const std::string& name, const YAML::Node& node) {
     Map map(source_, node, "a data set");
     TableDataSet data;
@@ -235,7 +237,9 @@ Table load_table(const std::string& name) {
   } else if (fs::is_regular_file(name, unreachable)) {
     table.name = fs::path(name).stem().string();
     const auto text = recipes::read_text(name);
-    if (!text) throw Error(ErrorCode::usage, "cannot read the table '" + name + "'");
+    if (!text)
+      throw Error(ErrorCode::usage,
+                  "cannot read the table '" + name + "', or it is longer than 1 MiB");
     reader.read(name, *text);
   } else {
     throw Error(ErrorCode::usage, unknown_name_message("table, a *.yaml file or a folder of them",

@@ -106,8 +106,8 @@ TEST(TorchScriptFile, RefusalsSayWhatWasFound) {
   refused(zip_file(evil, {}, others()), "names os.system");
   const auto loop = global("__torch__.net", "Net") + ")\x81q\1}(" + text("me") + "](h\1eub";
   EXPECT_EQ(read(zip_file(loop, {}, others())).objects.size(), 1u);
-  const auto long_code = Storages{{"constants.pkl", kProtocol + ")."},
-                                  {"code/a.py", std::string((16 << 20) + 1, ' ')}};
+  const auto long_code =
+      Storages{{"constants.pkl", kProtocol + ")."}, {"code/a.py", std::string((4 << 20) + 1, ' ')}};
   refused(zip_file(network(), {{"0", kFloats}}, long_code), "code is longer");
 }
 
