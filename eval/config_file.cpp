@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/in_file.h"
+#include "formats/json_depth.h"
 
 namespace zsq::eval {
 namespace {
@@ -21,7 +23,9 @@ ConfigFile::ConfigFile(const std::filesystem::path& path) : name_(path.string())
     refuse("no such file; expected a preset's name, a preprocessor_config.json or a config.json");
   if (std::filesystem::file_size(path) > kMostBytes)
     refuse("more than a megabyte; a configuration of preprocessing is a small JSON file");
-  root_ = Json::parse(formats::read_text(path), nullptr, /*allow_exceptions=*/false);
+  const auto text = formats::read_text(path);
+  formats::in_file(path, [&] { formats::require_shallow_json(text); });
+  root_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root_.is_object()) refuse("not a JSON object");
 }
 

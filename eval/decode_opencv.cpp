@@ -5,41 +5,36 @@
 
 #include "core/error.h"
 #include "eval/image.h"
+#include "eval/image_header.h"
 
 namespace zsq::eval {
 namespace {
 
-// OpenCV fills the missing part of a JPEG that was cut short with grey and says nothing. Walks the
-// segments and scans up to the end-of-image marker.
-bool is_cut_jpeg(std::span<const std::byte> bytes) {
-  const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
-  if (bytes.size() < 2 || at(0) != 0xff || at(1) != 0xd8) return false;
-  bool in_scan = false;
-  for (std::size_t i = 2; i + 1 < bytes.size();) {
-    const unsigned marker = at(i + 1);
-    if (at(i) != 0xff || marker == 0xff) {
-      ++i;  // coded data, or fill before a marker
-    } else if (marker == 0xd9) {
-      return false;
-    } else if ((in_scan && marker == 0) || (marker >= 0xd0 && marker <= 0xd7) || marker == 1) {
-      i += 2;  // a stuffed byte or a marker without a length
-    } else {
-      in_scan = marker == 0xda;
-      if (i + 3 >= bytes.size()) return true;
-      i += 2 + (at(i + 2) << 8 | at(i + 3));
-    }
-  }
-  return true;
+constexpr const char* kUndecodable = "not an image that the decoder knows, or damaged";
+
+// Why the bytes are not given to the decoder; empty if they are.
+std::string refusal(std::span<const std::byte> bytes) {
+  const auto header = read_image_header(bytes);
+  if (!header) return kUndecodable;
+  if (header->cut) return "the file is cut short (a JPEG without its end)";
+  if (header->height < 1 || header->width < 1) return kUndecodable;
+  if (header->height > kMaxImagePixels / header->width)
+    return "it declares " + std::to_string(header->width) + " x " + std::to_string(header->height) +
+           " pixels; at most " + std::to_string(kMaxImagePixels) + " are decoded";
+  if (header->scans > kMaxImageScans)
+    return "it has more than " + std::to_string(kMaxImageScans) + " scans";
+  if (bytes.size() > kMaxImageBytes)
+    return "the file is longer than " + std::to_string(kMaxImageBytes >> 20) + " MiB";
+  return {};
 }
 
 }  // namespace
 
 Image decode_image(std::span<const std::byte> bytes, const std::string& name) {
   cv::Mat bgr;
-  std::string reason = "not an image that the decoder knows, or damaged";
-  if (is_cut_jpeg(bytes)) {
-    reason = "the file is cut short (a JPEG without its end)";
-  } else if (!bytes.empty()) {
+  std::string reason = refusal(bytes);
+  if (reason.empty()) {
+    reason = kUndecodable;
     try {
       const cv::Mat buffer(1, static_cast<int>(bytes.size()), CV_8U,
                            const_cast<std::byte*>(bytes.data()));

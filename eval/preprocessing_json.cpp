@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "eval/preprocessing.h"
+#include "formats/in_file.h"
+#include "formats/json_depth.h"
 
 namespace zsq::eval {
 namespace {
@@ -84,6 +86,7 @@ std::string to_json(const PreprocessingOptions& options) {
 }
 
 PreprocessingOptions from_json(const std::string& text, const std::string& where) {
+  formats::in_file(where, [&] { formats::require_shallow_json(text); });
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) refuse(where, "is no JSON object");
   PreprocessingOptions options;

@@ -80,10 +80,13 @@ bool Builder::fits(const Convention& convention) const {
   return formats::find(state_, std::string(convention.classifier) + ".weight") != nullptr;
 }
 
-// From the state; without one, normal numbers of a stream of their own, or a constant.
+// From the state; without one, normal numbers of a stream of their own, or a constant. What the
+// state lacks is a view of one number until finish() refuses it: a file may name a shape, but not
+// fill the memory by that.
 void Builder::parameter(const std::string& name, const Shape& shape, double deviation,
                         double mean) {
-  auto value = at::full(shape, mean, at::kFloat);
+  auto value = state_.empty() ? at::full(shape, mean, at::kFloat)
+                              : at::full({}, mean, at::kFloat).expand(shape);
   if (state_.empty() && deviation > 0 && !options_.zero_weights) {
     value.normal_(mean, deviation,
                   at::make_generator<at::CPUGeneratorImpl>(stream_seed(options_.seed, name, 0)));
@@ -184,6 +187,11 @@ NodeId Builder::linear(NodeId x, const std::string& name, std::int64_t out) {
 NodeId Builder::classifier(NodeId x, const std::string& name, std::int64_t classes, bool as_conv) {
   const auto* weight = formats::find(state_, name + ".weight");
   if (weight && !weight->shape.empty()) classes = weight->shape[0];
+  constexpr std::int64_t kMaxClasses = 1 << 24;
+  if (classes < 1 || classes > kMaxClasses) {
+    throw Error(ErrorCode::bad_input,
+                name + ".weight has " + std::to_string(classes) + " rows, one per class");
+  }
   if (!as_conv) return linear(x, name, classes);
   return add(name + ".flatten", Flatten{}, {conv(x, name, {classes})});
 }

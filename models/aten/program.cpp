@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kOpset = 17;
 
 // Far above any network, far below what would exhaust a machine.
-constexpr std::int64_t kMaxCalls = 10'000;
+constexpr std::int64_t kMaxCalls = 10'000, kMaxListItems = 5'000'000;
 
 std::string known_operators() {
   std::string list;
@@ -128,7 +128,14 @@ Value Program::run_operator(const Call& call) {
 
 Value Program::run(const Call& call) {
   try {
-    if (auto value = try_scalars(call)) return *value;
+    if (auto value = try_scalars(call)) {
+      const auto* list = value->list();
+      listed_ += list ? static_cast<std::int64_t>(list->size()) : 0;
+      if (listed_ > kMaxListItems) {
+        throw Error(ErrorCode::unsupported_model, "makes lists without end");
+      }
+      return *value;
+    }
     if (++calls_ > kMaxCalls) {
       throw Error(ErrorCode::unsupported_model, "is called too late: the program is too long");
     }

@@ -43,7 +43,7 @@ class Program {
   Shape input_shape_;
   std::string input_name_;
   bool input_is_settled_ = false;
-  std::int64_t made_ = 0, calls_ = 0;
+  std::int64_t made_ = 0, calls_ = 0, listed_ = 0;
   double constant_bytes_ = 0, used_bytes_ = 0;
 };
 

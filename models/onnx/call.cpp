@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/result_type.h>
+
 #include "core/error.h"
 #include "models/onnx/importer.h"
 
@@ -135,12 +138,25 @@ bool Call::is_initializer(std::size_t input) const {
   return importer_.initializers_.count(input_name(input)) > 0;
 }
 
+void Call::charge(double elements, at::ScalarType type) const {
+  importer_.charge(elements * static_cast<double>(c10::elementSize(type)));
+}
+
+void Call::charge_broadcast(const at::Tensor& a, const at::Tensor& b) const {
+  double elements = 1;
+  for (const auto size : at::infer_size(a.sizes(), b.sizes())) {
+    elements *= static_cast<double>(size);
+  }
+  charge(elements, at::result_type(a, b));
+}
+
 std::string Call::parameter(const std::string& layer, const std::string& role, std::size_t input,
                             const at::Tensor& value) {
   auto& store = model().parameters;
   const auto& in_file = input_name(input);
   auto name = store.contains(in_file) ? layer + "." + role : in_file;
   // A copy of its own: what two layers share in the file is trained apart.
+  charge(static_cast<double>(value.numel()), at::kFloat);
   store.set(name, value.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
   return name;
 }
@@ -155,6 +171,7 @@ std::string Call::layer_name(std::size_t weight) {
 
 NodeId Call::append(const std::string& name, Op op, std::vector<NodeId> inputs,
                     std::map<std::string, std::string> params) {
+  if (model().graph.nodes.size() >= kMaxGraphNodes) fail("the graph has too many nodes");
   Node node{name, std::move(op), std::move(inputs), std::move(params)};
   std::vector<Shape> input_shapes;
   for (const auto input : node.inputs) input_shapes.push_back(shape(input));
@@ -167,6 +184,8 @@ NodeId Call::append(const std::string& name, Op op, std::vector<NodeId> inputs,
 }
 
 void Call::bind(Value value, std::size_t output) {
+  // Views of another constant count, too: they may be wider than it.
+  if (value.constant.defined()) importer_.charge(static_cast<double>(value.constant.nbytes()));
   importer_.values_[node_.outputs.at(output)] = std::move(value);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element by element on constants. The batch may pass through unchanged (N * 1, N + 0); a result
 // that would be calculated from it is refused.
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/ceil.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/div.h>
@@ -28,6 +29,7 @@ bool may_hold_batch(const at::Tensor& x) {
 template <class Function>
 at::Tensor combine(const Call& call, Function function) {
   const auto &a = call.constant(0), &b = call.constant(1);
+  call.charge_broadcast(a, b);
   auto result = function(a, b);
   if (!may_hold_batch(a) && !may_hold_batch(b)) return result;
   const auto from_batch = is_batch(a).logical_or(is_batch(b));
@@ -74,8 +76,14 @@ at::Tensor fold_min(const Call& call) {
 at::Tensor fold_max(const Call& call) {
   return combine(call, [](const auto& a, const auto& b) { return at::maximum(a, b); });
 }
-at::Tensor fold_equal(const Call& call) { return call.constant(0).eq(call.constant(1)); }
+at::Tensor fold_equal(const Call& call) {
+  call.charge_broadcast(call.constant(0), call.constant(1));
+  return call.constant(0).eq(call.constant(1));
+}
 at::Tensor fold_where(const Call& call) {
+  call.charge_broadcast(call.constant(1), call.constant(2));
+  const auto shape = at::infer_size(call.constant(1).sizes(), call.constant(2).sizes());
+  call.charge_broadcast(call.constant(0), call.constant(1).expand(shape));
   return at::where(call.constant(0).to(at::kBool), call.constant(1), call.constant(2));
 }
 
@@ -85,8 +93,14 @@ at::Tensor fold_clip(const Call& call) {
     constexpr double kOpen = std::numeric_limits<float>::max();
     return x.clamp(call.number("min", -kOpen), call.number("max", kOpen));
   }
-  if (call.has(1)) x = at::maximum(x, call.constant(1));
-  if (call.has(2)) x = at::minimum(x, call.constant(2));
+  if (call.has(1)) {
+    call.charge_broadcast(x, call.constant(1));
+    x = at::maximum(x, call.constant(1));
+  }
+  if (call.has(2)) {
+    call.charge_broadcast(x, call.constant(2));
+    x = at::minimum(x, call.constant(2));
+  }
   return x;
 }
 

@@ -99,6 +99,8 @@ at::Tensor fold_gather(const Call& call) {
   if (flat.lt(0).logical_or(flat.ge(data.size(axis))).any().item<bool>()) {
     call.fail("an index is out of range");
   }
+  const auto slice = data.size(axis) > 0 ? data.numel() / data.size(axis) : 0;
+  call.charge(static_cast<double>(slice) * static_cast<double>(flat.numel()), data.scalar_type());
   auto shape = data.sizes().vec();
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, indices.sizes().begin(), indices.sizes().end());
@@ -126,7 +128,10 @@ at::Tensor fold_squeeze(const Call& call) {
 at::Tensor fold_concat(const Call& call) {
   const auto axis = from_front(call, call.integer("axis", 0), call.constant(0).dim());
   std::vector<at::Tensor> parts;
-  for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.constant(i));
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    parts.push_back(call.constant(i));
+    call.charge(static_cast<double>(parts.back().numel()), parts.back().scalar_type());
+  }
   return at::cat(parts, axis);
 }
 

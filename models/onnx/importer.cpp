@@ -21,8 +21,17 @@ Importer::Importer(std::int64_t opset, const LoadOptions& options)
     : opset_(opset), options_(options) {}
 
 void Importer::add_initializer(const std::string& name, at::Tensor value) {
+  initializer_bytes_ += static_cast<double>(value.nbytes());
   values_[name].constant = std::move(value);
   initializers_.insert(name);
+}
+
+void Importer::charge(double bytes) {
+  made_bytes_ += bytes;
+  if (made_bytes_ > kFreeConstantBytes + kMaxConstantCopies * initializer_bytes_) {
+    throw Error(ErrorCode::bad_input,
+                "uses its weights too often, or makes constants that are far larger than these");
+  }
 }
 
 void Importer::add_input(const std::string& name, const Shape& shape) {
@@ -76,7 +85,10 @@ void Importer::convert(const proto::Node& node) {
   }
   try {
     if (constant && rule.fold) {
-      call.bind({-1, rule.fold(call)});
+      auto value = rule.fold(call);
+      // Some files hold their weights as such nodes.
+      if (node.op_type == "Constant") initializer_bytes_ += static_cast<double>(value.nbytes());
+      call.bind({-1, std::move(value)});
     } else {
       rule.convert(call);
     }

@@ -23,6 +23,15 @@ inline constexpr std::int64_t kBatch = std::int64_t{1} << 40;
 // No size of a real image, window or pad comes near; products of a few stay far from overflow.
 inline constexpr std::int64_t kMaxExtent = 1 << 16;
 
+// One node can split a map into as many parts as it has channels, and names are compared with all
+// others.
+inline constexpr std::size_t kMaxGraphNodes = 20'000;
+
+// Each use of a weight is a copy, and folding makes more constants: a node of twenty bytes may ask
+// for as much memory as the largest weight has. So all of these together are bounded by the bytes
+// of the initializers.
+inline constexpr double kFreeConstantBytes = 256 << 20, kMaxConstantCopies = 16;
+
 struct QuantizedActivation {
   std::string name;  // for the node to be
   QuantizeChain chain;
@@ -51,6 +60,7 @@ class Importer {
   // N x C x H x W; -1 leaves a dimension open. Error if that is no batch of images.
   void add_input(const std::string& name, const Shape& shape);
   void count_use(const std::string& name) { ++uses_[name]; }
+  void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
   void convert(const proto::Node& node);
   const Value* find(const std::string& name) const;  // null if nothing has that name
   const Shape& shape(NodeId node) const { return shapes_[static_cast<std::size_t>(node)]; }
@@ -71,6 +81,7 @@ class Importer {
   std::map<std::string, int> uses_;  // of each name, by live nodes and as the output
   std::vector<Shape> shapes_;        // index = NodeId, for a batch of one
   std::int64_t fixed_batch_ = -1;    // -1: the file leaves the batch open
+  double initializer_bytes_ = 0, made_bytes_ = 0;
 };
 
 // One node of the file. Inputs and outputs by position, attributes by name.
@@ -113,6 +124,10 @@ class Call {
   // A list that is an attribute up to some opset and an input after it; none: neither is there.
   std::optional<std::vector<std::int64_t>> integers_of(const std::string& attribute,
                                                        std::size_t input) const;
+
+  // Before a constant is made whose size is not that of one input: Importer::charge().
+  void charge(double elements, at::ScalarType type) const;
+  void charge_broadcast(const at::Tensor& a, const at::Tensor& b) const;
 
   // The name in the file, unless another layer already has that tensor: then "<layer>.<role>".
   std::string parameter(const std::string& layer, const std::string& role, std::size_t input,

@@ -54,6 +54,9 @@ aten::Value Interpreter::name(const Expression& expression, const Frame& frame) 
     throw Error(ErrorCode::bad_input, place(frame, expression.line) + ": the variable '" +
                                           expression.text + "' has no value; the code is damaged");
   }
+  if (const auto* held = found->second.as<std::string>()) {
+    return text(*held, frame, expression.line);
+  }
   return found->second;
 }
 
@@ -75,7 +78,7 @@ aten::Value Interpreter::evaluate(const Expression& expression, Frame& frame) {
     case Kind::real:
       return {expression.real};
     case Kind::text:
-      return {expression.text};
+      return text(expression.text, frame, expression.line);
     case Kind::name:
       return name(expression, frame);
     case Kind::list:

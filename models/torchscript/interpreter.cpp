@@ -26,10 +26,21 @@ void Interpreter::fail(const Frame& frame, int line, const std::string& what) co
 
 Interpreter::Nested::Nested(Interpreter& interpreter, const Frame& frame, int line)
     : interpreter_(interpreter) {
-  if (++interpreter.steps_ > kMaxSteps) {
-    interpreter.fail(frame, line, "the code runs longer than that of any network");
-  }
+  interpreter.charge(1, frame, line);
   if (++interpreter.depth_ > kMaxDepth) interpreter.fail(frame, line, "is nested too deeply");
+}
+
+void Interpreter::charge(std::size_t steps, const Frame& frame, int line) {
+  steps_ += static_cast<std::int64_t>(steps);
+  if (steps_ > kMaxSteps) {
+    fail(frame, line, "the code runs longer than that of any network");
+  }
+}
+
+aten::Value Interpreter::text(const std::string& given, const Frame& frame, int line) {
+  constexpr std::size_t kBytesInAStep = 16;
+  charge(given.size() / kBytesInAStep, frame, line);
+  return {given};
 }
 
 aten::Value Interpreter::run(const Value& image) {
@@ -194,12 +205,13 @@ aten::Value Interpreter::stored(const formats::TorchScript::Value& value, const 
     case Kind::real:
       return {value.real};
     case Kind::text:
-      return {value.text};
+      return text(value.text, frame, line);
     case Kind::tensor:
       return tensor(value.index);
     case Kind::object:
       return {Value::Object{value.index}};
     case Kind::list: {
+      charge(value.items.size(), frame, line);
       std::vector<Value> items;
       for (const auto& item : value.items) items.push_back(stored(item, frame, line));
       return aten::make_list(std::move(items));

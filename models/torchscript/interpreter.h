@@ -45,6 +45,10 @@ class Interpreter {
     Interpreter& interpreter_;
   };
 
+  // Copies count as steps: a loop could fill the memory with them.
+  void charge(std::size_t steps, const Frame& frame, int line);
+  Value text(const std::string& given, const Frame& frame, int line);
+
   Found find(const std::string& qualified, const std::string& what);
   Value call(const Found& found, std::vector<aten::Call::Argument> arguments, std::string path);
   Value call_method(const Value& object, const std::string& method,

@@ -143,6 +143,9 @@ TEST_F(PresetFile, SaysWhatIsWrong) {
   expect_refusal("{", {"JSON"});
   expect_refusal("[]", {"JSON"});
   expect_refusal("", {"JSON"});
+  const std::string deep(100'000, '[');  // printing it would use up the stack
+  expect_refusal(R"({"do_resize": )" + deep + std::string(deep.size(), ']') + "}",
+                 {"nested deeper"});
   expect_refusal(R"({"hidden_size": 7})", {"do_resize", "input_size"});
   expect_refusal(std::string(2 << 20, ' '), {"megabyte"});
   expect_refusal(hf(R"("size": "224")"), {"'size' is \"224\"", "expected"});
