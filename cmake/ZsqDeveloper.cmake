@@ -2,13 +2,13 @@
 # top-level project: warnings, sanitizers, the build type, where programs go, ccache, mold.
 
 # GCC 12 takes string concatenation for overlapping copies (its bug 105651).
-set(ZSQ_WARNINGS -Wall -Wextra -Wno-restrict)
+set(ZSQ_WARNINGS -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 option(ZSQ_WARNINGS_AS_ERRORS "Let no source compile that the compiler warns about" OFF)
 if(ZSQ_WARNINGS_AS_ERRORS)
   list(APPEND ZSQ_WARNINGS -Werror)
 endif()
-set(ZSQ_SANITIZE OFF CACHE STRING "Sanitizers: address (with undefined), thread, OFF")
-set_property(CACHE ZSQ_SANITIZE PROPERTY STRINGS address thread OFF)
+set(ZSQ_SANITIZE OFF CACHE STRING "Sanitizers: address (with undefined), thread, fuzzer (clang; with both of address), OFF")
+set_property(CACHE ZSQ_SANITIZE PROPERTY STRINGS address thread fuzzer OFF)
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -33,6 +33,8 @@ if(ZSQ_MOLD)
 endif()
 if(ZSQ_SANITIZE)
   string(REPLACE address address,undefined sanitizers ${ZSQ_SANITIZE})
+  # Every library is instrumented; the targets of tests/fuzz/ also link libFuzzer's main().
+  string(REPLACE fuzzer fuzzer-no-link,address,undefined sanitizers ${sanitizers})
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizers}> -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
