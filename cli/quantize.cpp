@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "pipeline/process_memory.h"
 
 namespace zsq::cli {
 namespace {
@@ -130,6 +131,7 @@ int quantize(const Arguments& arguments) {
   options.min_top1 = flags.number("min_top1", 0);
   options.min_agreement = flags.number("min_agreement", 0);
   Console console(flags);
+  limit_process_memory(options.recipe.process.memory_limit);
   const QuantizeReport report = zsq::quantize(model, options, output, &console);
   if (json)
     std::cout << to_json(report);

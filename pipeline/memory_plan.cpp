@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/memory_plan.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "pipeline/process_memory.h"
 #include "quant/rounding/registry.h"
 
 namespace zsq::pipeline {
@@ -53,15 +50,6 @@ double network_alone(const Sizes& sizes) { return kLibraries + kNetworkCopies * 
 
 double optimised_image(const Sizes& sizes) { return kOptimised * sizes.outputs; }
 
-double of_the_machine() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-double limit_of(const Budget& given) {
-  return given.percent ? given.amount / 100 * of_the_machine() : given.amount;
-}
-
 std::string in_words(double bytes) {
   char text[32];
   std::snprintf(text, sizeof text, bytes < 1e9 ? "%.0f MB" : "%.2f GB",
@@ -74,23 +62,6 @@ std::int64_t fitting(const MemoryNeed& need, double limit) {
   const double units = std::floor((limit - need.fixed) / need.each);
   return units < static_cast<double>(need.least) ? need.least - 1
                                                  : static_cast<std::int64_t>(std::min(units, 1e12));
-}
-
-// In bytes, of /proc/self/status.
-double of_this_process(const std::string& entry) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(entry)) return 1024 * std::stod(line.substr(entry.size()));
-  return 0;
-}
-
-// What the system can limit is the memory that is set aside, of which a process uses a part only.
-void limit_this_process(double bytes) {
-  const double unused = of_this_process("VmData:") - of_this_process("RssAnon:");
-  rlimit now{};
-  ::getrlimit(RLIMIT_DATA, &now);
-  now.rlim_cur = std::min<rlim_t>(now.rlim_max, static_cast<rlim_t>(bytes + unused));
-  ::setrlimit(RLIMIT_DATA, &now);
 }
 
 }  // namespace
@@ -130,7 +101,7 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
 }
 
 void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer) {
-  const double limit = limit_of(recipe.process.memory_limit);
+  const double limit = bytes_of(recipe.process.memory_limit);
   if (limit <= 0) return;
   for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
     const std::int64_t fits = fitting(need, limit);
@@ -147,12 +118,11 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
                                             std::to_string(*need.setting));
     *need.setting = fits;
   }
-  if (recipe.process.device == Device::cpu) limit_this_process(limit);
 }
 
 std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
                                std::int64_t wanted) {
-  const double limit = limit_of(recipe.process.memory_limit);
+  const double limit = bytes_of(recipe.process.memory_limit);
   if (limit <= 0) return wanted;
   const Sizes sizes = sizes_of(teacher);
   const double fits = (limit - network_alone(sizes)) / optimised_image(sizes);
@@ -161,8 +131,8 @@ std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recip
 }
 
 std::string smaller_plan(const models::Model& teacher, Recipe recipe) {
-  const double given = limit_of(recipe.process.memory_limit);
-  const double limit = 0.75 * (given > 0 ? given : of_the_machine());
+  const double given = bytes_of(recipe.process.memory_limit);
+  const double limit = 0.75 * (given > 0 ? given : bytes_of({100, true}));
   std::string plan;
   for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
     const std::int64_t value = std::min(*need.setting / 2, fitting(need, limit));

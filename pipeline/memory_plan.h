@@ -33,9 +33,7 @@ struct MemoryNeed {
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe);
 
 // Lowers those settings until each stage fits, with a line to the observer for each; nothing
-// without a limit. On a CPU the process cannot have more from then on: what does not fit all the
-// same fails with Error(out_of_memory). Error(out_of_memory) too where the smallest sizes do not
-// fit; it says what would.
+// without a limit. Error(out_of_memory) where the smallest sizes do not fit.
 void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer);
 
 // Of `wanted` images, how many a batch of images that are optimised may have within the limit; at

@@ -14,12 +14,6 @@ using namespace zsq::sdk;
 
 namespace {
 
-// The content of report.json of a run that has ended.
-std::string report_in(const char* output) {
-  const auto bytes = zsq::formats::read_file(std::filesystem::path(output) / "report.json");
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void quantize(zsq_job& job, const char* model, const char* output, char** report) {
   Callbacks callbacks(job);
   try {
@@ -27,7 +21,7 @@ void quantize(zsq_job& job, const char* model, const char* output, char** report
     if (report) *report = copy_of(to_json(result));
   } catch (const zsq::Error& error) {
     if (error.code() == zsq::ErrorCode::accuracy_gate && report)
-      *report = copy_of(report_in(output));
+      *report = copy_of(zsq::formats::read_text(std::filesystem::path(output) / "report.json"));
     throw;
   }
 }

@@ -58,7 +58,8 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
   const fs::path folder = cache_folder();
   if (folder.empty()) return {};
   std::uint64_t number = 0;
-  for (const auto& [key, value] : metadata) number = stream_seed(number, key + "=" + value, 0);
+  for (const auto& [key, value] : metadata)
+    number = stream_seed(number, std::string(key).append("=").append(value), 0);
   char name[64];
   std::snprintf(name, sizeof name, "%.12s_%016llx.safetensors",
                 metadata.at("source_sha256").c_str(), static_cast<unsigned long long>(number));

@@ -88,9 +88,13 @@ std::string samples_section(const FinishedRun& run) {
     const auto file = image_file(run.folder, record);
     if (record.image.empty() || !std::filesystem::is_regular_file(file)) continue;
     const std::string words = "Iteration " + std::to_string(record.step);
-    html += "<figure><img alt=\"Images of the generator, " + words +
-            "\" src=\"data:image/png;base64," + formats::base64(formats::read_file(file)) +
-            "\"><figcaption>" + words + "</figcaption></figure>\n";
+    html.append("<figure><img alt=\"Images of the generator, ")
+        .append(words)
+        .append("\" src=\"data:image/png;base64,")
+        .append(formats::base64(formats::read_file(file)))
+        .append("\"><figcaption>")
+        .append(words)
+        .append("</figcaption></figure>\n");
   }
   if (html.empty()) return "";
   return section("Generated images",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/process_memory.
 #include "pipeline/memory_plan.h"
 
 #include <ATen/ops/empty.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "pipeline/boundary.h"
+#include "pipeline/process_memory.h"
 #include "tests/support/error_message.h"
 #include "tests/support/network_builder.h"
 
@@ -62,35 +64,46 @@ TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
                   "reconstruct.memory", "finetune.batch_size"}));
 }
 
-// The limit has room for ten images and a half. A child: the process is limited, too.
-TEST(MemoryPlan, FitsTheBatchAndLimitsTheProcess) {
+// The limit has room for ten images and a half.
+TEST(MemoryPlan, FitsTheBatch) {
+  Recipe recipe = training();
+  recipe.process.memory_limit = {kFixed + 10.5 * kStep, false};
+  Messages messages;
+  fit_into_memory(small_network(), recipe, messages);
+  EXPECT_EQ(recipe.finetune.batch_size, 10);
+  EXPECT_NE(messages.all.find("finetune.batch_size is therefore 10 instead of 64"),
+            std::string::npos)
+      << messages.all;
+}
+
+// In a child, whose limit goes with it.
+TEST(ProcessMemory, EndsAsAnErrorWhereTheLimitIsReached) {
+  const auto reserves = [](std::int64_t bytes) {
+    try {
+      at_boundary([&] { return at::empty({bytes}, at::kChar).zero_(); });
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+      return false;
+    }
+  };
   const pid_t child = ::fork();
   if (child == 0) {
-    Recipe recipe = training();
-    recipe.process.device = Device::cpu;
-    recipe.process.memory_limit = {kFixed + 10.5 * kStep, false};
-    Messages messages;
-    fit_into_memory(small_network(), recipe, messages);
-    const bool fitted =
-        recipe.finetune.batch_size == 10 &&
-        messages.all.find("finetune.batch_size is therefore 10 instead of 64") != std::string::npos;
-    bool refused = false;
-    try {
-      at_boundary([] { return at::empty({250'000'000}, at::kChar); });
-    } catch (const Error& error) {
-      refused = error.code() == ErrorCode::out_of_memory;
-    }
-    ::_exit(fitted && refused ? 0 : fitted ? 1 : 2);
+    limit_process_memory({});
+    const bool before = reserves(2'000'000'000);
+    limit_process_memory({1e9, false});
+    ::_exit(before && reserves(100'000'000) && !reserves(2'000'000'000) ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_NEAR(bytes_of({50, true}), 0.5 * bytes_of({100, true}), 1);
+  EXPECT_EQ(bytes_of({3e9, false}), 3e9);
 }
 
 TEST(MemoryPlan, ChangesNothingWhereAllFitsOrNoLimitIsSet) {
   for (const Budget limit : {Budget{}, Budget{1e15, false}, Budget{100, true}}) {
     Recipe recipe = training();
-    recipe.process.device = Device::cuda;  // this process stays as it is
     recipe.process.memory_limit = limit;
     Messages messages;
     fit_into_memory(small_network(), recipe, messages);

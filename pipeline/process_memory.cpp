@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/process_memory.h"
+
+#include <ATen/Context.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace zsq {
+namespace {
+
+double of_the_machine() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+// In bytes, of /proc/self/status.
+double of_this_process(const std::string& entry) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(entry)) return 1024 * std::stod(line.substr(entry.size()));
+  return 0;
+}
+
+}  // namespace
+
+double bytes_of(const Budget& limit) {
+  return limit.percent ? limit.amount / 100 * of_the_machine() : limit.amount;
+}
+
+// What the system can limit is the memory that is set aside, of which a process uses a part only.
+void limit_process_memory(const Budget& limit) {
+  const double bytes = bytes_of(limit);
+  if (bytes <= 0 || at::hasCUDA()) return;
+  const double unused = of_this_process("VmData:") - of_this_process("RssAnon:");
+  rlimit now{};
+  ::getrlimit(RLIMIT_DATA, &now);
+  now.rlim_cur = std::min<rlim_t>(now.rlim_max, static_cast<rlim_t>(bytes + unused));
+  ::setrlimit(RLIMIT_DATA, &now);
+}
+
+}  // namespace zsq
