@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/json_depth.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
 #include "pipeline/report/result_json.h"
@@ -33,6 +34,7 @@ std::string pack(const RunState& state) {
 }
 
 void unpack(const std::string& text, RunState& state) {
+  formats::require_shallow_json(text);
   const Json json = Json::parse(text);
   json.at("stages").get_to(state.stages);
   json.at("finished").get_to(state.finished);

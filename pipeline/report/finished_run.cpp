@@ -3,6 +3,8 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/in_file.h"
+#include "formats/json_depth.h"
 #include "pipeline/version.h"
 
 namespace zsq::pipeline {
@@ -16,8 +18,10 @@ std::string wrote(const Json& report) {
 }  // namespace
 
 Json read_report(const std::filesystem::path& folder) {
-  Json report = Json::parse(formats::read_text(folder / "report.json"), nullptr,
-                            /*allow_exceptions=*/false);
+  const auto file = folder / "report.json";
+  const auto text = formats::read_text(file);
+  formats::in_file(file, [&] { formats::require_shallow_json(text); });
+  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto holds = [&](const char* key, bool (Json::*is_type)() const noexcept) {
     return report.is_object() && report.contains(key) && (report[key].*is_type)();
   };

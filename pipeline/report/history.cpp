@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <fstream>
+#include <stdexcept>
 
+#include "formats/json_depth.h"
 #include "pipeline/report/json.h"
 
 namespace zsq::pipeline {
@@ -45,8 +47,9 @@ std::vector<HistoryRecord> read_history(const std::filesystem::path& folder) {
   for (std::string line; std::getline(file, line);) {
     if (file.eof()) break;  // without its end
     try {
+      formats::require_shallow_json(line);
       records.push_back(record_of(Json::parse(line)));
-    } catch (const Json::exception&) {
+    } catch (const std::runtime_error&) {  // no JSON, or no record
       continue;
     }
   }

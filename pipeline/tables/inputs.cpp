@@ -9,6 +9,8 @@
 
 #include "core/nearest_name.h"
 #include "formats/atomic_file.h"
+#include "formats/in_file.h"
+#include "formats/json_depth.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/report/json.h"
 
@@ -93,7 +95,9 @@ class FloatAccuracies {
  public:
   explicit FloatAccuracies(fs::path path) : path_(std::move(path)) {
     if (!fs::exists(path_)) return;
-    values_ = Json::parse(formats::read_text(path_), nullptr, /*allow_exceptions=*/false);
+    const auto text = formats::read_text(path_);
+    formats::in_file(path_, [&] { formats::require_shallow_json(text); });
+    values_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!values_.is_object()) values_ = Json::object();
   }
   const Json* find(const std::string& key) const {
