@@ -10,6 +10,7 @@
 #include "models/load.h"
 #include "pipeline/report/result_json.h"
 #include "quant/calibration/bias_correction.h"
+#include "train/checkpoint.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -76,15 +77,7 @@ RunState load_run_state(const std::filesystem::path& path, const Identity& ident
   const auto text = file.metadata.find(kState);
   if (text == file.metadata.end())
     throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
-  for (const auto& [key, value] : identity) {
-    const auto found = file.metadata.find(key);
-    const auto before = found == file.metadata.end() ? "not set" : found->second;
-    if (before != value)
-      throw Error(ErrorCode::usage,
-                  "'" + path.string() + "' was written with " + key + " = " + before +
-                      ", this run has " + value +
-                      "; resume with the settings of the checkpoint, or start anew");
-  }
+  train::require_same(identity, file.metadata, path);
   RunState state;
   try {
     unpack(text->second, state);

@@ -91,6 +91,16 @@ Settings settings_of(const TrainJob& job) {
   return settings;
 }
 
+void require_same(const Settings& settings, const Settings& written,
+                  const std::filesystem::path& file) {
+  for (const auto& [key, now] : settings) {
+    const auto found = written.find(key);
+    const auto before = found == written.end() ? "not set" : found->second;
+    if (before == now) continue;
+    refuse_settings(file, key, before, now);
+  }
+}
+
 void save(const std::filesystem::path& path, const Checkpoint& checkpoint) {
   formats::SafetensorsFile file{{{kTally, pack(checkpoint.tally)}}, checkpoint.settings};
   for (const auto& [name, tensor] : checkpoint.tensors) {
@@ -101,12 +111,7 @@ void save(const std::filesystem::path& path, const Checkpoint& checkpoint) {
 
 Checkpoint load(const std::filesystem::path& path, const Settings& settings, at::Device device) {
   const auto file = formats::read_safetensors(path);
-  for (const auto& [key, value] : settings) {
-    const auto found = file.metadata.find(key);
-    const auto before = found == file.metadata.end() ? "not set" : found->second;
-    if (before == value) continue;
-    refuse_settings(path, key, before, value);
-  }
+  require_same(settings, file.metadata, path);
   Checkpoint checkpoint;
   checkpoint.settings = file.metadata;
   checkpoint.tally = tally_in(file, path);

@@ -32,6 +32,10 @@ struct Checkpoint {
   Settings settings;
 };
 
+// Error(usage) names the first of `settings` that a file was not written with.
+void require_same(const Settings& settings, const Settings& written,
+                  const std::filesystem::path& file);
+
 void save(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 // Tensors go to `device`. Error(bad_input): damaged, or not a checkpoint. Error(usage) names the
