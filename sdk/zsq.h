@@ -43,6 +43,8 @@
 extern "C" {
 #endif
 
+// NOLINTBEGIN(modernize-use-using): this is C.
+
 // The exit codes of the program zsq.
 typedef enum zsq_status {
   ZSQ_OK = 0,
@@ -74,6 +76,8 @@ typedef struct zsq_progress {
 // A result other than 0 cancels the job, as zsq_job_cancel() does.
 typedef int (*zsq_progress_callback)(void* user, const zsq_progress* progress);
 typedef void (*zsq_message_callback)(void* user, zsq_level level, const char* text);
+
+// NOLINTEND(modernize-use-using)
 
 // "0.1.0".
 ZSQ_API const char* zsq_version(void);

@@ -49,7 +49,7 @@ std::vector<HistoryRecord> read_history(const std::filesystem::path& folder) {
     try {
       formats::require_shallow_json(line);
       records.push_back(record_of(Json::parse(line)));
-    } catch (const std::runtime_error&) {  // no JSON, or no record
+    } catch (const std::exception&) {  // no JSON, or no record
       continue;
     }
   }
