@@ -27,11 +27,9 @@ constexpr const char *kConfig = "config.json", *kIndex = "model.safetensors.inde
 
 json read_object(const fs::path& path) {
   const auto text = in_file(path, [&] {
-    const InputFile file(path);
-    if (file.size() > kMaxConfigBytes)
+    if (InputFile(path).size() > kMaxConfigBytes)
       throw Error(ErrorCode::bad_input, "is longer than any configuration");
-    const auto bytes = file.read(0, file.size());
-    const std::string whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    auto whole = read_text(path);
     require_shallow_json(whole);
     return whole;
   });

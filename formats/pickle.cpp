@@ -63,7 +63,7 @@ PickleValue* PickleReader::make(Kind kind, std::string text) {
 }
 
 PickleValue* PickleReader::copy_of(const PickleValue& value) {
-  charge(value.items.size() * sizeof(value.items[0]));
+  charge(value.items.size() * sizeof(void*));
   PickleValue* copy = make(value.kind, value.text);
   *copy = value;
   return copy;

@@ -173,7 +173,7 @@ PickleValue* PickleReader::ordered_dict(const PickleValue& arguments) {
   require(arguments.items.size() == 1 && arguments.items[0]->is(Kind::list),
           "makes a dictionary of what is not a list");
   // One list can be named by many calls, so its copies are counted.
-  charge(arguments.items[0]->items.size() * 2 * sizeof(dict));
+  charge(arguments.items[0]->items.size() * 2 * sizeof(void*));
   for (const PickleValue* pair : arguments.items[0]->items) {
     require((pair->is(Kind::list) || pair->is(Kind::tuple)) && pair->items.size() == 2,
             "makes a dictionary of what are not pairs");
