@@ -12,13 +12,8 @@
 namespace zsq::benchmarks {
 namespace {
 
-// A line of /proc/self/status: "VmHWM:   12345 kB".
-std::int64_t status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::int64_t kilobytes = 0;
-    if (word == key + ":" && status >> kilobytes) return kilobytes * 1024;
-  }
+std::int64_t needed_bytes(const std::string& key) {
+  if (const auto bytes = status_bytes(key)) return *bytes;
   throw Error(ErrorCode::internal, "/proc/self/status has no " + key + "; memory is read there");
 }
 
@@ -31,6 +26,15 @@ c10::CachingAllocator::Stat device_bytes(c10::Device device) {
 
 }  // namespace
 
+std::optional<std::int64_t> status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word == key + ":" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return std::nullopt;
+}
+
 std::int64_t PeakMemory::restart() const {
   if (!device_.is_cpu()) {
     c10::getDeviceAllocator(device_.type())
@@ -41,11 +45,11 @@ std::int64_t PeakMemory::restart() const {
   // 5 resets the high-water mark. Where that is forbidden the mark is that of the process so far,
   // which is never too low.
   std::ofstream("/proc/self/clear_refs") << 5;
-  return status_bytes("VmRSS");
+  return needed_bytes("VmRSS");
 }
 
 std::int64_t PeakMemory::peak() const {
-  return device_.is_cpu() ? status_bytes("VmHWM") : device_bytes(device_).peak;
+  return device_.is_cpu() ? needed_bytes("VmHWM") : device_bytes(device_).peak;
 }
 
 }  // namespace zsq::benchmarks

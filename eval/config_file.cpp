@@ -2,8 +2,6 @@
 #include "eval/config_file.h"
 
 #include "core/error.h"
-#include "formats/atomic_file.h"
-#include "formats/in_file.h"
 #include "formats/json_depth.h"
 
 namespace zsq::eval {
@@ -23,9 +21,7 @@ ConfigFile::ConfigFile(const std::filesystem::path& path) : name_(path.string())
     refuse("no such file; expected a preset's name, a preprocessor_config.json or a config.json");
   if (std::filesystem::file_size(path) > kMostBytes)
     refuse("more than a megabyte; a configuration of preprocessing is a small JSON file");
-  const auto text = formats::read_text(path);
-  formats::in_file(path, [&] { formats::require_shallow_json(text); });
-  root_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  root_ = formats::read_json<Json>(path);
   if (!root_.is_object()) refuse("not a JSON object");
 }
 

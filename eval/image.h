@@ -16,9 +16,9 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // [height, width, 3]: red, green, blue
 };
 
-// JPEG, PNG, BMP, WebP, TIFF and PNM, told by their first bytes: the decoder's other formats are
-// not reached. Grey becomes RGB, transparency and EXIF orientation are ignored. Error(bad_input)
-// names `name` if the bytes are damaged, cut short or declare too large an image
+// JPEG, PNG, BMP, WebP, TIFF and PNM, recognised by their signatures: the decoder's other formats
+// are not reached. Grey becomes RGB, transparency and EXIF orientation are ignored.
+// Error(bad_input) names `name` if the bytes are damaged, cut short or declare too large an image
 // (eval/image_header.h), and tells of a build without a decoder.
 Image decode_image(std::span<const std::byte> bytes, const std::string& name);
 

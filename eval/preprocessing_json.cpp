@@ -86,8 +86,7 @@ std::string to_json(const PreprocessingOptions& options) {
 }
 
 PreprocessingOptions from_json(const std::string& text, const std::string& where) {
-  formats::in_file(where, [&] { formats::require_shallow_json(text); });
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = formats::in_file(where, [&] { return formats::parse_json<Json>(text); });
   if (!json.is_object()) refuse(where, "is no JSON object");
   PreprocessingOptions options;
   visit_preprocessing_keys(

@@ -18,8 +18,7 @@ using nlohmann::json;
 using Kind = ExportedProgram::Argument::Kind;
 
 json parse(const std::string& text, const std::string& entry) {
-  require_shallow_json(text);
-  auto parsed = json::parse(text, nullptr, false);
+  auto parsed = parse_json<json>(text);
   if (!parsed.is_object()) fail("its entry '" + entry + "' is damaged JSON");
   return parsed;
 }

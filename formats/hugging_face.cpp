@@ -26,14 +26,11 @@ constexpr const char *kConfig = "config.json", *kIndex = "model.safetensors.inde
 }
 
 json read_object(const fs::path& path) {
-  const auto text = in_file(path, [&] {
+  in_file(path, [&] {
     if (InputFile(path).size() > kMaxConfigBytes)
       throw Error(ErrorCode::bad_input, "is longer than any configuration");
-    auto whole = read_text(path);
-    require_shallow_json(whole);
-    return whole;
   });
-  auto value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto value = read_json<json>(path);
   if (!value.is_object()) refuse(path, "is not a JSON object");
   return value;
 }

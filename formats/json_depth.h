@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <filesystem>
+#include <string>
 #include <string_view>
+
+#include "formats/atomic_file.h"
+#include "formats/in_file.h"
 
 namespace zsq::formats {
 
@@ -8,5 +13,19 @@ namespace zsq::formats {
 // take it, but to copy, print or walk the document would use up the stack. Says nothing of the
 // rest of the syntax.
 void require_shallow_json(std::string_view text);
+
+// A document of nlohmann's; discarded if the text is not JSON. Error(bad_input) as above.
+template <class Json>
+Json parse_json(const std::string& text) {
+  require_shallow_json(text);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+// The same of a whole file.
+template <class Json>
+Json read_json(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  return in_file(path, [&] { return parse_json<Json>(text); });
+}
 
 }  // namespace zsq::formats

@@ -79,8 +79,8 @@ void ZipArchive::list_entries() {
     if (!possible || total > file_size_)
       throw Error(ErrorCode::bad_input,
                   "archive entry '" + name + "' claims an impossible size or compression");
-    unfolded +=
-        entry.size;  // no overflow: each is at most kMaxDeflateRatio times its part of the file
+    // No overflow: each is at most kMaxDeflateRatio times its part of the file.
+    unfolded += entry.size;
     if (unfolded > kFreeUnfolding && unfolded / kMaxUnfolding > file_size_)
       throw Error(ErrorCode::bad_input, "the archive would unfold to more than " +
                                             std::to_string(kMaxUnfolding) +

@@ -14,8 +14,8 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr double kFloat = 4, kMega = 1e6, kMebi = 1 << 20;
-constexpr double kLibraries = 200 * kMega;
+constexpr double kFloat = 4, kMebi = 1 << 20;
+constexpr double kLibraries = 200e6;
 constexpr double kNetworkCopies = 10, kGeneratorCopies = 4;
 constexpr double kInference = 6;          // values of the largest size at once
 constexpr double kOptimised = 2.4;        // of the outputs of all nodes
@@ -48,7 +48,10 @@ Sizes sizes_of(const models::Model& teacher) {
 
 double network_alone(const Sizes& sizes) { return kLibraries + kNetworkCopies * sizes.parameters; }
 
-double optimised_image(const Sizes& sizes) { return kOptimised * sizes.outputs; }
+MemoryNeed of_optimised_images(const Sizes& sizes, std::int64_t* batch_size) {
+  return {"optimised images",           network_alone(sizes), kOptimised * sizes.outputs,
+          "generate.images.batch_size", batch_size,           2};
+}
 
 std::string in_words(double bytes) {
   char text[32];
@@ -82,8 +85,7 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
                       recipe.process.automatic;
   if (recipe.images.source != ImageSource::dead_leaves &&
       (reconstructs || recipe.process.automatic))
-    needs.push_back({"optimised images", network, optimised_image(sizes),
-                     "generate.images.batch_size", &recipe.images.batch_size, 2});
+    needs.push_back(of_optimised_images(sizes, &recipe.images.batch_size));
   if (reconstructs || rounds) {
     const auto batch = static_cast<double>(recipe.reconstruct.batch_size);
     const auto images = static_cast<double>(
@@ -124,10 +126,8 @@ std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recip
                                std::int64_t wanted) {
   const double limit = bytes_of(recipe.process.memory_limit);
   if (limit <= 0) return wanted;
-  const Sizes sizes = sizes_of(teacher);
-  const double fits = (limit - network_alone(sizes)) / optimised_image(sizes);
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(fits), 2,
-                                  std::max<std::int64_t>(2, wanted));
+  const MemoryNeed need = of_optimised_images(sizes_of(teacher), &wanted);
+  return std::clamp(fitting(need, limit), need.least, std::max(need.least, wanted));
 }
 
 std::string smaller_plan(const models::Model& teacher, Recipe recipe) {

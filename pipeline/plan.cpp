@@ -170,14 +170,13 @@ Stage fine_tuning(const Run& run, bool calibrated, double one,
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
   const Recipe& recipe = run.recipe;
   const bool automatic = recipe.process.automatic;
-  // A stage that may be undone needs one before it.
-  const bool measured = automatic || recipe.finetune.validation_checks > 0;
   const bool rounds = method_of(recipe).needs_images();
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
   std::vector<Stage> stages;
-  if (automatic || (!reconstructs && !rounds && (!trains || measured)))
+  // A stage that may be undone needs one before it.
+  if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
   if (rounds) stages.push_back(rounding(run, one));
   if (reconstructs) stages.push_back(reconstruction(run, one));

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <string>
+
+#include "benchmarks/memory.h"
 
 namespace zsq {
 namespace {
@@ -15,14 +15,6 @@ namespace {
 double of_the_machine() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-// In bytes, of /proc/self/status.
-double of_this_process(const std::string& entry) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(entry)) return 1024 * std::stod(line.substr(entry.size()));
-  return 0;
 }
 
 }  // namespace
@@ -35,7 +27,8 @@ double bytes_of(const Budget& limit) {
 void limit_process_memory(const Budget& limit) {
   const double bytes = bytes_of(limit);
   if (bytes <= 0 || at::hasCUDA()) return;
-  const double unused = of_this_process("VmData:") - of_this_process("RssAnon:");
+  const auto in_use = [](const char* key) { return benchmarks::status_bytes(key).value_or(0); };
+  const auto unused = static_cast<double>(in_use("VmData") - in_use("RssAnon"));
   rlimit now{};
   ::getrlimit(RLIMIT_DATA, &now);
   now.rlim_cur = std::min<rlim_t>(now.rlim_max, static_cast<rlim_t>(bytes + unused));

@@ -50,8 +50,7 @@ void leave_out(const Run& run, RunState& state) {
 
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
-  const bool measured = run.recipe.process.automatic || run.recipe.finetune.validation_checks > 0;
-  return stage.needed || !measured || before.empty() || is_better(now, before);
+  return stage.needed || !run.undoes_stages() || before.empty() || is_better(now, before);
 }
 
 }  // namespace

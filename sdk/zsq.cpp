@@ -2,7 +2,9 @@
 #include "sdk/zsq.h"
 
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
+#include <utility>
 
 #include "formats/atomic_file.h"
 #include "pipeline/evaluate.h"
@@ -13,6 +15,19 @@
 using namespace zsq::sdk;
 
 namespace {
+
+// Runs the action with the job to itself, once nothing that it needs is NULL.
+template <class Action>
+zsq_status with_job(zsq_job* job,
+                    std::initializer_list<std::pair<const void*, const char*>> arguments,
+                    char** error, const Action& action) {
+  return guarded(error, [&] {
+    require(job, "job");
+    for (const auto& [argument, name] : arguments) require(argument, name);
+    const InUse in_use(*job);
+    action();
+  });
+}
 
 void quantize(zsq_job& job, const char* model, const char* output, char** report) {
   Callbacks callbacks(job);
@@ -68,20 +83,13 @@ zsq_status zsq_job_new(const char* recipe, zsq_job** job, char** error) {
 void zsq_job_free(zsq_job* job) { delete job; }
 
 zsq_status zsq_job_set(zsq_job* job, const char* key, const char* value, char** error) {
-  return guarded(error, [&] {
-    require(job, "job");
-    require(key, "key");
-    require(value, "value");
-    const InUse in_use(*job);
-    set(job->options, key, value);
-  });
+  return with_job(job, {{key, "key"}, {value, "value"}}, error,
+                  [&] { set(job->options, key, value); });
 }
 
 zsq_status zsq_job_on_progress(zsq_job* job, zsq_progress_callback callback, void* user,
                                char** error) {
-  return guarded(error, [&] {
-    require(job, "job");
-    const InUse in_use(*job);
+  return with_job(job, {}, error, [&] {
     job->on_progress = callback;
     job->progress_user = user;
   });
@@ -89,9 +97,7 @@ zsq_status zsq_job_on_progress(zsq_job* job, zsq_progress_callback callback, voi
 
 zsq_status zsq_job_on_message(zsq_job* job, zsq_message_callback callback, void* user,
                               char** error) {
-  return guarded(error, [&] {
-    require(job, "job");
-    const InUse in_use(*job);
+  return with_job(job, {}, error, [&] {
     job->on_message = callback;
     job->message_user = user;
   });
@@ -104,11 +110,7 @@ void zsq_job_cancel(zsq_job* job) {
 zsq_status zsq_quantize(zsq_job* job, const char* model, const char* output, char** report,
                         char** error) {
   if (report) *report = nullptr;
-  return guarded(error, [&] {
-    require(job, "job");
-    require(model, "model");
-    require(output, "output");
-    const InUse in_use(*job);
+  return with_job(job, {{model, "model"}, {output, "output"}}, error, [&] {
     require_not_cancelled(*job);
     quantize(*job, model, output, report);
   });
@@ -116,11 +118,7 @@ zsq_status zsq_quantize(zsq_job* job, const char* model, const char* output, cha
 
 zsq_status zsq_inspect(zsq_job* job, const char* model, char** report, char** error) {
   if (report) *report = nullptr;
-  return guarded(error, [&] {
-    require(job, "job");
-    require(model, "model");
-    require(report, "report");
-    const InUse in_use(*job);
+  return with_job(job, {{model, "model"}, {report, "report"}}, error, [&] {
     require_not_cancelled(*job);
     validate(job->options.recipe);
     *report = copy_of(to_json(zsq::inspect(model, job->options.recipe)));
@@ -129,11 +127,7 @@ zsq_status zsq_inspect(zsq_job* job, const char* model, char** report, char** er
 
 zsq_status zsq_evaluate(zsq_job* job, const char* model, char** report, char** error) {
   if (report) *report = nullptr;
-  return guarded(error, [&] {
-    require(job, "job");
-    require(model, "model");
-    require(report, "report");
-    const InUse in_use(*job);
+  return with_job(job, {{model, "model"}, {report, "report"}}, error, [&] {
     require_not_cancelled(*job);
     const zsq::Recipe& recipe = job->options.recipe;
     validate(recipe);

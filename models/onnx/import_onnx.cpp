@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <ranges>
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
@@ -48,7 +47,8 @@ std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
   }
   std::set<std::string> needed{graph.outputs[0].name};
   std::vector<const proto::Node*> live;
-  for (const proto::Node& node : std::views::reverse(graph.nodes)) {
+  for (auto last = graph.nodes.rbegin(); last != graph.nodes.rend(); ++last) {
+    const proto::Node& node = *last;
     const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), used)) continue;
     needed.insert(node.inputs.begin(), node.inputs.end());

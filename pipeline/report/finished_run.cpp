@@ -2,8 +2,6 @@
 #include "pipeline/report/finished_run.h"
 
 #include "core/error.h"
-#include "formats/atomic_file.h"
-#include "formats/in_file.h"
 #include "formats/json_depth.h"
 #include "pipeline/version.h"
 
@@ -18,10 +16,7 @@ std::string wrote(const Json& report) {
 }  // namespace
 
 Json read_report(const std::filesystem::path& folder) {
-  const auto file = folder / "report.json";
-  const auto text = formats::read_text(file);
-  formats::in_file(file, [&] { formats::require_shallow_json(text); });
-  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json report = formats::read_json<Json>(folder / "report.json");
   const auto holds = [&](const char* key, bool (Json::*is_type)() const noexcept) {
     return report.is_object() && report.contains(key) && (report[key].*is_type)();
   };

@@ -2,8 +2,8 @@
 #include "pipeline/report/history.h"
 
 #include <cmath>
+#include <exception>
 #include <fstream>
-#include <stdexcept>
 
 #include "formats/json_depth.h"
 #include "pipeline/report/json.h"

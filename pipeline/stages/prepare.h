@@ -28,6 +28,10 @@ struct Run {
   // Of the generator's images (train::TrainJob); may be empty.
   std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};
 
+  // Whether a stage that does not help is undone; the published settings keep all of theirs.
+  bool undoes_stages() const {
+    return recipe.process.automatic || recipe.finetune.validation_checks > 0;
+  }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(recipe.process.seed); }
   void say(const std::string& message) const { observer.on_message(LogLevel::info, message); }
 

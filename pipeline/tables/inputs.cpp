@@ -9,7 +9,6 @@
 
 #include "core/nearest_name.h"
 #include "formats/atomic_file.h"
-#include "formats/in_file.h"
 #include "formats/json_depth.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/report/json.h"
@@ -95,9 +94,7 @@ class FloatAccuracies {
  public:
   explicit FloatAccuracies(fs::path path) : path_(std::move(path)) {
     if (!fs::exists(path_)) return;
-    const auto text = formats::read_text(path_);
-    formats::in_file(path_, [&] { formats::require_shallow_json(text); });
-    values_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    values_ = formats::read_json<Json>(path_);
     if (!values_.is_object()) values_ = Json::object();
   }
   const Json* find(const std::string& key) const {
