@@ -47,8 +47,8 @@ std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
   }
   std::set<std::string> needed{graph.outputs[0].name};
   std::vector<const proto::Node*> live;
-  for (auto last = graph.nodes.rbegin(); last != graph.nodes.rend(); ++last) {
-    const proto::Node& node = *last;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const proto::Node& node = graph.nodes[i];
     const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), used)) continue;
     needed.insert(node.inputs.begin(), node.inputs.end());
