@@ -4,7 +4,7 @@
 
 namespace zsq::eval {
 
-Image decode_image(std::span<const std::byte>, const std::string& name) {
+Image decode_image(std::span<const std::byte>, const std::string& name, Decoder) {
   throw Error(ErrorCode::bad_input,
               name +
                   ": this program was built without an image decoder; build it with "

@@ -28,17 +28,29 @@ std::string refusal(std::span<const std::byte> bytes) {
   return {};
 }
 
+bool is_jpeg(std::span<const std::byte> bytes) {
+  return bytes.size() > 2 && bytes[0] == std::byte{0xFF} && bytes[1] == std::byte{0xD8};
+}
+
+// Nothing: this is OpenCV's to decode.
+std::optional<Image> with_another_decoder(std::span<const std::byte> bytes, Decoder decoder) {
+  if (!is_jpeg(bytes) || decoder == Decoder::opencv || decoder == Decoder::opencv_exif) return {};
+  return decoder == Decoder::stb ? decode_with_stb(bytes) : decode_jpeg(bytes, decoder);
+}
+
 }  // namespace
 
-Image decode_image(std::span<const std::byte> bytes, const std::string& name) {
+Image decode_image(std::span<const std::byte> bytes, const std::string& name, Decoder decoder) {
   cv::Mat bgr;
   std::string reason = refusal(bytes);
   if (reason.empty()) {
+    if (auto image = with_another_decoder(bytes, decoder)) return std::move(*image);
     reason = kUndecodable;
+    const int orientation = decoder == Decoder::opencv_exif ? 0 : cv::IMREAD_IGNORE_ORIENTATION;
     try {
       const cv::Mat buffer(1, static_cast<int>(bytes.size()), CV_8U,
                            const_cast<std::byte*>(bytes.data()));
-      bgr = cv::imdecode(buffer, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
+      bgr = cv::imdecode(buffer, cv::IMREAD_COLOR | orientation);
     } catch (const cv::Exception& error) {
       reason = error.what();
     }

@@ -38,7 +38,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
   DeviceBatches batches(source, total, options, device);
   std::int64_t correct1 = 0, correct5 = 0;
-  std::vector<at::Tensor> predictions;
+  std::vector<at::Tensor> predictions, labels;
   Result result;
   while (result.images < total) {
     if (observer.stop_requested())
@@ -50,6 +50,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     const at::Tensor logits = queued.to(at::kCPU, at::kFloat);
     check_labels(batch.labels, logits.size(1));
     predictions.push_back(logits.argmax(1));
+    labels.push_back(batch.labels.clone());  // the batch's memory is filled anew
     const auto [values, classes] = logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1);
     const at::Tensor first = predictions.back().eq(batch.labels);
     correct1 += first.sum().item<std::int64_t>();
@@ -66,6 +67,7 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                           {{"top1", result.top1}, {"top5", result.top5}}});
   }
   result.predictions = at::cat(predictions);
+  result.labels = at::cat(labels);
   return result;
 }
 

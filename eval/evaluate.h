@@ -40,6 +40,9 @@ std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocess
 // are encoded (see eval/image_cache.h). What the cache does, the observer is told.
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer);
 
+// Files that are decoded whenever they are asked for: not CIFAR's records, an npz or a cache.
+bool holds_encoded_images(const ImageSource& source);
+
 // data.eval_images, as far as there are so many.
 std::int64_t images_to_use(const ImageSource& source, const DataOptions& options);
 
@@ -48,6 +51,7 @@ struct Result {
   double top1 = 0, top5 = 0;  // per cent
   double seconds = 0;
   at::Tensor predictions;  // int64 [images], the arg-max of each image
+  at::Tensor labels;       // int64 [images]
 };
 
 // The next images are loaded while `logits_of` runs, which this thread calls (see eval/loader.h).

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,10 +18,16 @@ struct Image {
 };
 
 // JPEG, PNG, BMP, WebP, TIFF and PNM, recognised by their signatures: the decoder's other formats
-// are not reached. Grey becomes RGB, transparency and EXIF orientation are ignored.
-// Error(bad_input) names `name` if the bytes are damaged, cut short or declare too large an image
-// (eval/image_header.h), and tells of a build without a decoder.
-Image decode_image(std::span<const std::byte> bytes, const std::string& name);
+// are not reached. Grey becomes RGB, transparency is ignored, and EXIF orientation by all but
+// Decoder::opencv_exif. Error(bad_input) names `name` if the bytes are damaged, cut short or
+// declare too large an image (eval/image_header.h), and tells of a build without a decoder.
+Image decode_image(std::span<const std::byte> bytes, const std::string& name,
+                   Decoder decoder = Decoder::opencv);
+
+// The JPEG decoders besides OpenCV's, of bytes that decode_image() has looked at. Nothing: damaged,
+// or of four colours (CMYK), which OpenCV alone turns into RGB.
+std::optional<Image> decode_jpeg(std::span<const std::byte> bytes, Decoder decoder);
+std::optional<Image> decode_with_stb(std::span<const std::byte> bytes);
 
 // Name and version; another decoder may give other pixels.
 std::string decoder_name();
@@ -41,6 +48,11 @@ Image resize(const Image& image, std::int64_t height, std::int64_t width, Interp
 // Error(bad_input): a build without OpenCV.
 Image resize_opencv(const Image& image, std::int64_t height, std::int64_t width,
                     Interpolation filter);
+
+// To NV12 and back: BT.601 in limited range, a luma value per pixel, two chroma values per 2 x 2
+// pixels (their mean; at an odd border of the pixels that are there), each rounded to 8 bits and
+// repeated on the way back. (255, 0, 0) becomes Y 81, Cb 90, Cr 240, and (254, 0, 0).
+Image through_nv12(const Image& image);
 
 // The part [top, top + height) x [left, left + width); what lies outside the image is black.
 Image crop(const Image& image, std::int64_t top, std::int64_t left, std::int64_t height,

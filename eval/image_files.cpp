@@ -13,14 +13,10 @@
 #include "core/error.h"
 #include "eval/preprocess.h"
 #include "eval/sources.h"
-#include "formats/atomic_file.h"
 
 namespace zsq::eval {
 
-Image ImageFiles::pixels(std::int64_t i) const {
-  const std::string name = file(i).path.string();
-  return fit(decode_image(formats::read_file(file(i).path), name), preprocessing_, name);
-}
+Image ImageFiles::pixels(std::int64_t i) const { return read_image(file(i).path, preprocessing_); }
 
 Batch ImageFiles::load(std::int64_t begin, std::int64_t count) const {
   Batch batch{

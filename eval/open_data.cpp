@@ -30,6 +30,10 @@ std::unique_ptr<ImageSource> open_folder(const fs::path& folder,
 
 }  // namespace
 
+bool holds_encoded_images(const ImageSource& source) {
+  return dynamic_cast<const ImageFiles*>(&source) != nullptr;
+}
+
 std::unique_ptr<ImageSource> open_data(const std::string& path,
                                        const Preprocessing& preprocessing) {
   if (!fs::exists(path))

@@ -72,9 +72,7 @@ Image crop_then_resize(const Image& image, const Preprocessing& p) {
       p.size, p);
 }
 
-}  // namespace
-
-Image fit(const Image& image, const Preprocessing& p, const std::string& name) {
+Image of_size(const Image& image, const Preprocessing& p, const std::string& name) {
   switch (p.crop_order) {
     case CropOrder::resize_then_crop:
       return centre(resized(image, covering(image, p), p), p.size);
@@ -97,6 +95,25 @@ Image fit(const Image& image, const Preprocessing& p, const std::string& name) {
                   ": choose the preprocessing that the network was trained with");
 }
 
+}  // namespace
+
+Image fit(const Image& image, const Preprocessing& p, const std::string& name) {
+  switch (p.chroma_subsampling) {
+    case ChromaSubsampling::nv12_before_resize:
+      return of_size(through_nv12(image), p, name);
+    case ChromaSubsampling::nv12_after_resize:
+      return through_nv12(of_size(image, p, name));
+    case ChromaSubsampling::none:
+      break;
+  }
+  return of_size(image, p, name);
+}
+
+Image read_image(const std::filesystem::path& path, const Preprocessing& p) {
+  const std::string name = path.string();
+  return fit(decode_image(formats::read_file(path), name, p.decoder), p, name);
+}
+
 void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& p, float* planes) {
   const std::size_t plane = pixels.size() / 3;
   for (std::size_t c = 0; c < 3; ++c) {
@@ -109,12 +126,19 @@ void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& p, flo
   }
 }
 
-at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
-                      const std::string& name) {
-  const Image ready = fit(image, preprocessing, name);
+namespace {
+
+at::Tensor normalized(const Image& ready, const Preprocessing& preprocessing) {
   at::Tensor result = at::empty({3, ready.height, ready.width}, at::kFloat);
   normalize(ready.pixels, preprocessing, result.data_ptr<float>());
   return result;
+}
+
+}  // namespace
+
+at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
+                      const std::string& name) {
+  return normalized(fit(image, preprocessing, name), preprocessing);
 }
 
 Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing) {
@@ -134,8 +158,7 @@ Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing) {
 }
 
 at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& preprocessing) {
-  const std::string name = path.string();
-  return preprocess(decode_image(formats::read_file(path), name), preprocessing, name).unsqueeze(0);
+  return normalized(read_image(path, preprocessing), preprocessing).unsqueeze(0);
 }
 
 }  // namespace zsq::eval

@@ -2,6 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <filesystem>
 #include <span>
 
 #include "eval/image.h"
@@ -19,7 +20,11 @@ namespace zsq::eval {
 //   stretch: to H x W or, with f or R, to floor(H / f) x floor(W / f) or H R / min(H, W) x
 //     W R / min(H, W), of which the centre is taken (timm's squash).
 //   none: Error(bad_input) names `name` where the image has another size.
+// Before or after that, the image goes through NV12 where data.chroma_subsampling says so.
 Image fit(const Image& image, const Preprocessing& preprocessing, const std::string& name);
+
+// An image file, decoded as data.decoder says, then fit().
+Image read_image(const std::filesystem::path& path, const Preprocessing& preprocessing);
 
 // Pixels [n, 3] in red, green, blue to planes [3, n] in the network's order: Preprocessing::value.
 void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& preprocessing,

@@ -33,6 +33,8 @@ void for_each_key(Visitor&& visit, To& to, const From& from) {
   visit(to.mean, from.mean);
   visit(to.std, from.std);
   visit(to.channel_order, from.channel_order);
+  visit(to.decoder, from.decoder);
+  visit(to.chroma_subsampling, from.chroma_subsampling);
 }
 
 struct TakeGiven {

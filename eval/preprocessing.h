@@ -21,6 +21,8 @@ struct Preprocessing {
   std::array<double, 2> value_range{0, 1};
   std::array<double, 3> mean{0, 0, 0}, std{1, 1, 1};  // of the network's channels, in their order
   ChannelOrder channel_order = ChannelOrder::rgb;
+  Decoder decoder = Decoder::opencv;
+  ChromaSubsampling chroma_subsampling = ChromaSubsampling::none;
 
   // What the network's channel c receives for a pixel of 0 to 255, the lowest and highest of it
   // over all channels, and the share (pixel / 255) that a value stands for.

@@ -46,6 +46,20 @@ struct EnumNames<ChannelOrder> {
   static constexpr std::array<std::string_view, 2> names{"rgb", "bgr"};
 };
 
+enum class Decoder { opencv, opencv_exif, jpeg_ifast, jpeg_float, jpeg_nearest_chroma, stb };
+template <>
+struct EnumNames<Decoder> {
+  static constexpr std::array<std::string_view, 6> names{
+      "opencv", "opencv_exif", "jpeg_ifast", "jpeg_float", "jpeg_nearest_chroma", "stb"};
+};
+
+enum class ChromaSubsampling { none, nv12_before_resize, nv12_after_resize };
+template <>
+struct EnumNames<ChromaSubsampling> {
+  static constexpr std::array<std::string_view, 3> names{"none", "nv12_before_resize",
+                                                         "nv12_after_resize"};
+};
+
 struct PreprocessingOptions {
   std::string preset = {};  // a name or a file, see eval/preset.h; empty: none
   std::optional<ImageSize> size = {};
@@ -57,6 +71,8 @@ struct PreprocessingOptions {
   std::optional<Resizer> resizer = {};
   std::optional<std::vector<double>> value_range = {}, mean = {}, std = {};
   std::optional<ChannelOrder> channel_order = {};
+  std::optional<Decoder> decoder = {};
+  std::optional<ChromaSubsampling> chroma_subsampling = {};
 };
 
 inline constexpr double kLargestSide = 8192;
@@ -110,6 +126,16 @@ void visit_preprocessing_keys(Visitor&& visit, Options& o) {
         o.std);
   visit(SettingInfo{"data.channel_order", "of the network's input; auto: the preset's, else rgb"},
         o.channel_order);
+  visit(SettingInfo{"data.decoder",
+                    "whose arithmetic decodes JPEG: OpenCV's (opencv_exif turns images by their "
+                    "EXIF orientation), libjpeg's with its fast or its float transform or with "
+                    "chroma repeated in place of interpolated, or stb_image's; other formats are "
+                    "OpenCV's; auto: the preset's, else opencv"},
+        o.decoder);
+  visit(SettingInfo{"data.chroma_subsampling",
+                    "sends images through NV12 as cameras and video decoders do, before or after "
+                    "they are resized; auto: the preset's, else none"},
+        o.chroma_subsampling);
 }
 
 template <class Visitor, class Options>
