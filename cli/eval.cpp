@@ -4,6 +4,7 @@
 
 #include "cli/console.h"
 #include "cli/flags.h"
+#include "cli/system_noise.h"
 #include "cli/verbs.h"
 #include "pipeline/evaluate.h"
 
@@ -19,15 +20,34 @@ int eval(const Arguments& arguments) {
   flags.setting("max_images", "N", "the first N images only", "data.eval_images");
   flags.setting("batch_size", "N", "images per forward pass", "data.eval_batch_size");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
+  flags.text("sysnoise", "SOURCES",
+             "how far predictions move where a deployment decodes, resizes or computes in another "
+             "way: all, or a list of decode, resize, colour, precision, pool, padding");
+  flags.text("against", "FLOAT",
+             "with --sysnoise: the float model, to see what quantization adds to its own change");
   flags.common();
   if (!flags.parse(arguments)) return 0;
 
   const bool json = flags.json();
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
+  const EvaluateOptions options{recipe.model, recipe.data, recipe.process};
   Console console(flags);
-  const EvalReport report =
-      zsq::evaluate(model, {recipe.model, recipe.data, recipe.process}, &console);
+  if (flags.has("sysnoise")) {
+    const auto report = measure_system_noise(
+        model, {options, parse_noise_sources(flags.get("sysnoise")), flags.get("against")},
+        &console);
+    if (json)
+      std::cout << to_json(report) << "\n";
+    else
+      print(report);
+    return 0;
+  }
+  if (flags.has("against"))
+    throw Error(ErrorCode::usage,
+                "--against is a part of --sysnoise; to compare two models layer "
+                "by layer: zsq compare A B");
+  const EvalReport report = zsq::evaluate(model, options, &console);
   if (json)
     std::cout << to_json(report) << "\n";
   else
