@@ -41,8 +41,9 @@ struct GeneratorOptions {
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
   StatisticsOptions statistics;
-  std::string bank;       // file with images; empty: none
-  double bank_share = 0;  // of each batch of the student
+  std::string bank;         // file with images; empty: none
+  double bank_share = 0;    // of each batch of the student
+  double system_noise = 0;  // share of the student's images that a deployment has changed
 };
 
 template <class Visitor, class Options>
@@ -96,6 +97,12 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.bank_share", "share of each student batch taken from the bank", "", 0,
                     1},
         o.bank_share);
+  visit(SettingInfo{"generate.system_noise",
+                    "share of the student's images, in fine-tuning and where ranges are taken from "
+                    "the generator, that are resized, sent through NV12 and rounded to 8 bits as a "
+                    "deployment may do it, while the teacher answers the clean ones",
+                    "", 0, 1, "SysNoise"},
+        o.system_noise);
 }
 
 }  // namespace zsq

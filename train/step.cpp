@@ -14,6 +14,7 @@
 #include "quant/calibration/ranges.h"
 #include "train/features.h"
 #include "train/images/image_bank.h"
+#include "train/images/system_noise.h"
 #include "train/parameters.h"
 #include "train/statistics_loss.h"
 
@@ -194,13 +195,14 @@ void Step::use(const ConvolutionSettings& settings) {
   benchmark_.emplace(settings.benchmark);
 }
 
-void Step::calibrate(const BankDraws* bank) {
+void Step::calibrate(const BankDraws* bank, const SystemNoise* noise) {
   const at::NoGradGuard no_grad;
   auto step = generator::Generator::kCalibrationSteps;
   quant::calibrate(student_, [&] {
     const auto now = step++;
-    const auto images = generator_.forward(generator_.draw(options_.batch_size, now));
-    return bank ? bank->mixed(images, now) : images;
+    auto images = generator_.forward(generator_.draw(options_.batch_size, now));
+    if (bank) images = bank->mixed(images, now);
+    return noise ? (*noise)(images, now) : images;
   });
   learnable_scales();
 }

@@ -74,7 +74,7 @@ class Step {
   // Without a call: channels_last, and cuDNN as the process has it.
   void use(const ConvolutionSettings& settings);
 
-  void calibrate(const BankDraws* bank = nullptr);
+  void calibrate(const BankDraws* bank = nullptr, const SystemNoise* noise = nullptr);
   // Once there are ranges; calibrate() and load() do it themselves.
   void learnable_scales();
 

@@ -17,6 +17,7 @@
 #include "train/graph_step.h"
 #include "train/images/image_bank.h"
 #include "train/images/low_pass.h"
+#include "train/images/system_noise.h"
 #include "train/schedule.h"
 
 namespace zsq::train {
@@ -24,13 +25,6 @@ namespace {
 
 c10::Device device_of(const TrainJob& job) {
   return job.generator.parameters().front().second.device();
-}
-
-// Null on a CPU, which has nothing to launch.
-GraphStep::MakeGraph graph_maker(const TrainJob& job) {
-  const auto device = device_of(job);
-  if (device.is_cpu() || !job.options.cuda_graphs) return nullptr;
-  return [device] { return cuda_kernels::make_device_graph(device); };
 }
 
 // On a GPU, where the user has not asked cuDNN for the same bits in every run.
@@ -64,7 +58,7 @@ class Run {
         observer_(observer),
         ranks_(job.student),
         step_(job.teacher, job.student, job.generator, job.options),
-        steps_(step_, graph_maker(job), observer),
+        steps_(step_, device_graphs(device_of(job), job.options), observer),
         best_(job.teacher, job.student),
         pace_(job.options, job.time_budget),
         metrics_(job.options, read_every(job), tally_, observer, [this] { steps_.join(); }) {
@@ -144,6 +138,7 @@ class Run {
     if (options_.low_pass_cutoff > 0)
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
+    if (job_.noise) batch.images = (*job_.noise)(batch.images, iteration);
     const auto student = steps_.student_step(batch, student_factor);
     at::Tensor of_student;
     steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
@@ -217,7 +212,7 @@ class Run {
     metrics_.read();
     const Stopwatch begin;
     observer_.on_message(LogLevel::info, "calibrating activation ranges on generated images");
-    step_.calibrate(job_.bank);
+    step_.calibrate(job_.bank, job_.noise);
     tally_.calibrated = true;
     tally_.warmup_seconds += begin.seconds();
     if (job_.time_budget > 0) pace_.reserve(after_ = job_.seconds_after());
@@ -291,9 +286,8 @@ class Run {
 }  // namespace
 
 TrainReport run(const TrainJob& job, Observer& observer) {
-  if (job.checkpoint.empty() && (job.resume || job.checkpoint_every > 0)) {
+  if (job.checkpoint.empty() && (job.resume || job.checkpoint_every > 0))
     throw Error(ErrorCode::usage, "checkpoints and resuming need the path of a checkpoint");
-  }
   return Run(job, observer)();
 }
 

@@ -11,6 +11,7 @@
 namespace zsq::train {
 
 class BankDraws;
+class SystemNoise;
 
 struct TrainJob {
   const models::Model& teacher;
@@ -27,7 +28,8 @@ struct TrainJob {
   // Seconds that what follows the run will take; with a time budget it is asked before the first
   // iteration and once the student is calibrated.
   std::function<double()> seconds_after = [] { return 0.0; };
-  const BankDraws* bank = nullptr;  // images that take the place of some of the generator's
+  const BankDraws* bank = nullptr;     // images that take the place of some of the generator's
+  const SystemNoise* noise = nullptr;  // on the student's images, not on those of the teacher
   // The student has its activation ranges, and keeps them; otherwise they are taken at the end of
   // warm-up. A run that is resumed has those of its checkpoint.
   bool calibrated = false;

@@ -66,6 +66,20 @@ void open_bank(Run& run) {
     run.bank_draws.emplace(std::move(bank), recipe.generate.bank_share, recipe.images, run.seed());
 }
 
+std::optional<train::SystemNoise> system_noise(const Run& run) {
+  const double share = run.recipe.generate.system_noise;
+  if (share == 0) return {};
+  if (run.teacher.graph.input_shape[0] != 3)
+    throw Error(ErrorCode::usage, "generate.system_noise is for images of three channels");
+  const auto preprocessing = preprocessing_of(run.teacher, run.recipe.data);
+  train::PixelValues values{.bgr = preprocessing.channel_order == ChannelOrder::bgr};
+  for (std::size_t c = 0; c < values.black.size(); ++c) {
+    values.black[c] = preprocessing.value(0, c);
+    values.white[c] = preprocessing.value(255, c);
+  }
+  return train::SystemNoise(share, values, run.seed());
+}
+
 }  // namespace
 
 CalibrateStage Run::ranges() const {
@@ -102,6 +116,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
     require_input_shape(run.teacher, run.real_images->load(0, 1).images, run.recipe.data.eval_data);
   }
   if (!run.recipe.generate.bank.empty()) open_bank(run);
+  run.noise = system_noise(run);
   return run;
 }
 

@@ -24,6 +24,7 @@ struct Run {
   std::unique_ptr<eval::ImageSource> real_images = {};  // to measure with; null: none
   BankSplit bank = {};                                  // undefined: no bank
   std::optional<train::BankDraws> bank_draws = {};      // of each batch of the student
+  std::optional<train::SystemNoise> noise = {};         // on the student's images
   std::vector<HeldOutImages> held_out = {};
   // Of the generator's images (train::TrainJob); may be empty.
   std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};

@@ -10,6 +10,7 @@
 #include "pipeline/quantize.h"
 #include "quant/rounding/registry.h"
 #include "train/images/image_bank.h"
+#include "train/images/system_noise.h"
 #include "train/trainer.h"
 
 namespace zsq::pipeline {
@@ -67,6 +68,7 @@ struct FineTuneStage {
   const TrainOptions& options;
   const GeneratorOptions& generator;
   const train::BankDraws* bank = nullptr;
+  const train::SystemNoise* noise = nullptr;
   at::Tensor held_out;      // f32 [N, C, H, W] for validation; undefined: made by the generator
   bool calibrated = false;  // ranges stay; otherwise they are taken at the end of the warm-up
   double seconds = 0;       // what it may take; 0: any
