@@ -10,6 +10,7 @@
 #include "formats/safetensors.h"
 #include "formats/torch_archive.h"
 #include "models/bn_statistics.h"
+#include "models/channel_scales.h"
 #include "models/hugging_face.h"
 #include "models/programs.h"
 
@@ -105,6 +106,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
     auto model = read(path, options);
     model.source_path = path.string();
     if (!options.bn_statistics.empty()) add_batch_norm_from(options.bn_statistics, model);
+    fold_channel_scales(model);
     return model;
   } catch (const Error& error) {
     const std::string message = error.what();

@@ -111,6 +111,7 @@ NodeId Call::activation(std::size_t input) const {
     fail("works on integers between QuantizeLinear and DequantizeLinear; only Max, Min and Clip " +
          std::string("are known there"));
   }
+  if (found.flattened) fail("input '" + input_name(input) + "' has lost the batch in a Reshape");
   if (found.node < 0) fail("input '" + input_name(input) + "' must depend on the image");
   return found.node;
 }

@@ -47,26 +47,4 @@ void emit_on_map(Call& call, const std::string& name, Op op, NodeId map,
   call.bind({call.append(call.unique_name() + ".channels_last", Transpose{{0, 2, 3, 1}}, {y}), {}});
 }
 
-Graph drop_unused_nodes(const Graph& graph) {
-  std::vector<bool> used(graph.nodes.size(), false);
-  used[static_cast<std::size_t>(graph.output)] = true;
-  used[static_cast<std::size_t>(graph.input)] = true;
-  for (auto id = graph.nodes.size(); id-- > 0;) {
-    if (!used[id]) continue;
-    for (const auto input : graph.nodes[id].inputs) used[static_cast<std::size_t>(input)] = true;
-  }
-  Graph result;
-  result.input_shape = graph.input_shape;
-  std::vector<NodeId> moved(graph.nodes.size(), -1);
-  for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
-    if (!used[id]) continue;
-    auto node = graph.nodes[id];
-    for (auto& input : node.inputs) input = moved[static_cast<std::size_t>(input)];
-    moved[id] = result.add(std::move(node));
-  }
-  result.input = moved[static_cast<std::size_t>(graph.input)];
-  result.output = moved[static_cast<std::size_t>(graph.output)];
-  return result;
-}
-
 }  // namespace zsq::models::onnx

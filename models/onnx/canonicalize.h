@@ -13,9 +13,6 @@ NodeId absorb_pad(const Graph& graph, NodeId x, double value, Pads& pads);
 // without bias that nothing else reads, the constant becomes its bias.
 bool absorb_linear_bias(Call& add);
 
-// Without the nodes that the output does not depend on.
-Graph drop_unused_nodes(const Graph& graph);
-
 // The map [N, C, H, W] of which `x` is the transposed form [N, H, W, C]; -1: it is something else.
 NodeId map_before_channels_last(const Graph& graph, NodeId x);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/arange.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -62,6 +64,22 @@ void convert_shape(Call& call) {
   call.bind({-1, to_tensor(array)});
 }
 
+// PyTorch's as_strided, with which its exporter writes a mean over a map in channels_last: all
+// elements in a row, of which each is taken once, in order.
+void convert_gather(Call& call) {
+  const auto& row = call.value(0);
+  if (!row.flattened || !call.is_constant(1))
+    call.fail("gathers from an input that depends on the image");
+  const auto& indices = call.constant(1);
+  const auto dims = without_batch(indices.sizes().vec());
+  const auto elements = product(without_batch(call.shape(*row.flattened)));
+  const bool whole = indices.dim() > 1 && call.is_batch(indices.size(0)) &&
+                     product(dims) == elements && call.integer("axis", 0) == 0;
+  if (!whole || !indices.flatten().equal(at::arange(indices.numel(), indices.options())))
+    call.fail("takes other elements than all in their order");
+  reshape_to(call, *row.flattened, dims);
+}
+
 void convert_flatten(Call& call) {
   const auto x = call.activation(0);
   const auto axis = call.integer("axis", 1);
@@ -76,6 +94,11 @@ void convert_reshape(Call& call) {
   const auto now = call.shape(x);
   auto target = call.integers(1);
   if (target.empty()) call.fail("the batch would vanish");
+  if (target == Dims{-1}) {
+    Value row;
+    row.flattened = x;
+    return call.bind(std::move(row));
+  }
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] != 0 || call.integer("allowzero", 0) != 0) continue;
     if (i >= now.size()) call.fail("a 0 in the shape points behind the input's dimensions");

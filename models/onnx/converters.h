@@ -44,6 +44,7 @@ void convert_resize(Call&);  // Upsample too
 // convert_shape.cpp
 void convert_shape(Call&);
 void convert_flatten(Call&);
+void convert_gather(Call&);
 void convert_reshape(Call&);
 void convert_squeeze(Call&);
 void convert_unsqueeze(Call&);

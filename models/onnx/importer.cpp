@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "models/onnx/canonicalize.h"
+#include "models/unused_nodes.h"
 
 namespace zsq::models::onnx {
 namespace {

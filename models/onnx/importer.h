@@ -49,6 +49,7 @@ struct Value {
   std::optional<QuantizedActivation> quantized = {};
   std::vector<NodeId> sequence = {};
   std::optional<GeluPart> gelu = {};
+  std::optional<NodeId> flattened = {};  // all elements of a node in one row, the batch included
 };
 
 // Takes initializers, the input and then node after node, in topological order.

@@ -25,7 +25,7 @@ const std::map<std::string, Rule>& registry() {
       {"Expand", {nullptr, fold_expand}},
       {"Flatten", {convert_flatten}},
       {"Floor", {nullptr, fold_floor}},
-      {"Gather", {nullptr, fold_gather}},
+      {"Gather", {convert_gather, fold_gather}},
       {"Gelu", {convert_gelu}},
       {"Gemm", {convert_gemm}},
       {"GlobalAveragePool", {convert_global_average_pool}},

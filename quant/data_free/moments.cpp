@@ -13,6 +13,7 @@
 
 #include "models/execute.h"
 #include "quant/data_free/distribution.h"
+#include "quant/data_free/sources.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
 
@@ -144,12 +145,6 @@ at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Sha
                                   : run_alone(node, largest, parameters);
 }
 
-bool is_function(const Node& node) {
-  return models::is<models::Clip>(node) || models::is<models::LeakyRelu>(node) ||
-         models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node) ||
-         models::is<models::HardSwish>(node) || models::is<models::Gelu>(node);
-}
-
 bool is_pool(const Node& node) {
   return models::is<models::MaxPool>(node) || models::is<models::AvgPool>(node) ||
          models::is<models::GlobalAvgPool>(node);
@@ -159,23 +154,6 @@ bool pads_channels_only(const models::Pad& pad) {
   const auto zero = [](std::int64_t n) { return n == 0; };
   return pad.before.size() == 4 && std::all_of(pad.before.begin() + 2, pad.before.end(), zero) &&
          std::all_of(pad.after.begin() + 2, pad.after.end(), zero);
-}
-
-// Index = NodeId: the tensor that this one is a function of, value by value; itself at last.
-std::vector<NodeId> find_sources(const Graph& graph) {
-  std::vector<NodeId> sources;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    sources.push_back(static_cast<NodeId>(i));
-    const bool pair = models::is<models::Add>(node) || models::is<models::Mul>(node);
-    if (!pair && !is_function(node) && !models::is<models::Custom>(node)) continue;
-    std::vector<NodeId> read;
-    for (NodeId input : node.inputs)
-      if (!models::is<models::Parameter>(graph[input])) read.push_back(sources[input]);
-    if (!read.empty() && std::equal(read.begin() + 1, read.end(), read.begin()))
-      sources.back() = read[0];
-  }
-  return sources;
 }
 
 RowsOp::Rule pair_rule(const Node& node, bool one_source) {
@@ -282,6 +260,9 @@ std::vector<at::Tensor> activation_distributions(const Graph& graph,
       as_large_as({1, channels, height, width}, distribution::normal(zero, zero.add(1)));
   models::Taps taps{nodes, {}};
   models::execute(rows_graph(graph, parameters), parameters, images, &taps);
+  // A parameter of a sum or product has the same value in every image.
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (is_constant(graph, nodes[i])) taps.values[i] = constant_rows(taps.values[i]);
   return taps.values;
 }
 

@@ -102,6 +102,24 @@ TEST(BatchNorm, NetworksWithoutAnyAreRefused) {
   expect_refused("vgg_nobn.onnx", BatchNormVerdict::Kind::none, "no BatchNorm");
 }
 
+// ConvNeXt: LayerNorm over channels, GELU, linear layers over maps, a scale per channel that
+// becomes part of the layer before it.
+TEST(BatchNorm, NetworksWithoutAnyComputeWhatPyTorchDoes) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const at::NoGradGuard no_grad;
+  const auto truth = formats::read_npz(network_path("convnext_tiny.npz"));
+  for (const auto* kind : {".onnx", ".traced.pt", ".traced_frozen.pt", ".scripted.pt", ".frozen.pt",
+                           ".folded.pt", ".pt2"}) {
+    const auto model = load(network_path(std::string("convnext_tiny") + kind), {.image_size = 64});
+    const auto result = execute(model.graph, model.parameters, array(truth, "input"));
+    EXPECT_LT((result - array(truth, "output")).abs().max().item<double>(),
+              array(truth, "tolerance").item<double>())
+        << kind;
+    for (const auto& node : model.graph.nodes) EXPECT_FALSE(is<Mul>(node)) << kind;
+    EXPECT_EQ(inspect_batch_norm(model).layers, 0) << kind;
+  }
+}
+
 // The newer exporter appends to the weight's name, and drops biases that are zero.
 TEST(BatchNorm, MadeUpBiasNamesMeanFolded) {
   Model model;

@@ -3,6 +3,7 @@
 // models/shapes.
 // Operators that cut, join and rearrange, and the arithmetic on shapes that exporters write around
 // them, against plain ATen.
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/channel_shuffle.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -110,6 +111,25 @@ TEST(Reshape, KnowsTheBatchInEachSpelling) {
   OnnxFile mixed(13, kImage);
   mixed.initializer("s", ints({-1, 63})).node("Reshape", {"x", "s"}, {"y"});
   EXPECT_NE(refusal(mixed).find("batch"), std::string::npos);
+}
+
+// PyTorch's exporter writes as_strided so, behind a mean over a map in channels_last.
+TEST(Gather, AllElementsInTheirOrder) {
+  const auto of = [](const at::Tensor& indices) {
+    OnnxFile file(18, kImage);
+    file.file.graph.inputs[0].shape[0].value = 2;
+    file.initializer("row", ints({-1})).initializer("all", indices);
+    file.node("Reshape", {"x", "row"}, {"r"}).node("Gather", {"r", "all"}, {"y"});
+    return file;
+  };
+  const auto all = at::arange(2 * 252, at::kLong);
+  expect_near(of(all.view({2, 63, 4, 1})).run(image()), image());
+  EXPECT_EQ(count<Reshape>(of(all.view({2, 4, 9, 7})).import()), 0);
+  EXPECT_NE(refusal(of(all.flip(0).view({2, 252}))).find("in their order"), std::string::npos);
+  EXPECT_NE(refusal(of(all.view({4, 126}))).find("in their order"), std::string::npos);
+  OnnxFile lost(18, kImage);
+  lost.initializer("row", ints({-1})).node("Reshape", {"x", "row"}, {"y"});
+  EXPECT_NE(refusal(lost).find("batch"), std::string::npos);
 }
 
 TEST(Shapes, TheOpenBatchIsNotCalculatedWith) {

@@ -8,6 +8,7 @@ from pytorchcv.models.resnet import ResNet
 from pytorchcv.models.resnet_cifar import resnet20_cifar10
 from torch import nn
 from torch.nn import functional
+from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 from torchvision.models.regnet import BlockParams, RegNet
 
 
@@ -30,6 +31,15 @@ def vgg(layers, batch_norm):
 def regnet():
     params = BlockParams.from_init_params(depth=7, w_0=24, w_a=36.44, w_m=2.49, group_width=8, se_ratio=0.25)
     return RegNet(params, num_classes=10)
+
+
+def convnext():
+    blocks = [CNBlockConfig(16, 32, 1), CNBlockConfig(32, 64, 2), CNBlockConfig(64, None, 1)]
+    network = ConvNeXt(blocks, num_classes=10, layer_scale=0.5)
+    for name, parameter in network.named_parameters():
+        if name.endswith("layer_scale"):
+            nn.init.normal_(parameter, std=0.5)
+    return network
 
 
 class PaddedBlock(nn.Module):
@@ -120,6 +130,7 @@ FAMILIES = {
     "regnet_se_tiny": (regnet, 64),
     "se_silu_tiny": (SqueezeExcitationNet, 32),
     "vgg_bn_tiny": (lambda: vgg([16, "M", 32, "M", 64, 64, "M", 64, "M"], True), 112),
+    "convnext_tiny": (convnext, 64),
     "vgg_nobn": (lambda: vgg([8, "M", 16, "M", 32, 32, "M", 32, "M"], False), 112),
 }
 # Of these, torch.jit.script does not understand the code.

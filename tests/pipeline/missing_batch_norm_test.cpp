@@ -11,10 +11,12 @@
 #include "models/execute.h"
 #include "pipeline/doctor.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/quantize.h"
 #include "pipeline/session.h"
 #include "tests/support/error_message.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
+#include "tests/support/temp_folder.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -70,6 +72,23 @@ TEST(MissingBatchNorm, IsReplacedByStatisticsOfDeadLeaves) {
     const auto ratio = taps.values[i].var({0, 2, 3}, false).sqrt() / deviation;
     EXPECT_LT((ratio - 1).abs().max().item<double>(), 0.2) << layer;
   }
+}
+
+// ConvNeXt as a whole: LayerNorm and GELU stay in float, everything else becomes integers.
+TEST(MissingBatchNorm, ConvNeXtIsQuantizedAsAWhole) {
+  ZSQ_SKIP_WITHOUT_NETWORKS();
+  const test::TempFolder folder;
+  QuantizeOptions options;
+  options.recipe =
+      load_recipe("instant", {"model.allow_no_bn=true", "data.mean=0.5", "data.std=0.25",
+                              "process.agreement_images=16", "process.threads=1"});
+  options.scheme = Scheme::parse("W8A8");
+  const auto report = quantize(test::network_path("convnext_tiny.onnx"), options, folder / "out");
+  ASSERT_TRUE(report.agreement);
+  EXPECT_GE(*report.agreement, 0.9);
+  EXPECT_LT(*report.divergence, 0.02);
+  for (const auto& layer : report.layers) EXPECT_EQ(layer.executes_as, "int8") << layer.name;
+  EXPECT_LT(report.quantized_bytes, report.fp32_bytes / 3);
 }
 
 TEST(MissingBatchNorm, ANetworkWithBatchNormIsLeftAlone) {

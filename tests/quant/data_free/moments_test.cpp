@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/data_free/inferred_values.
+// Covers also quant/data_free/inferred_values, quant/data_free/sources.
 // Moments and bias correction against images drawn from the distribution that the BatchNorm layers
 // of small networks claim: every pixel of the input is N(0, 1), and BatchNorm has mean 0, variance
 // 1, eps 0.
@@ -8,11 +8,14 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "models/execute.h"
 #include "quant/calibration/bias_correction.h"
+#include "quant/calibration/ranges.h"
+#include "quant/data_free/distribution.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
@@ -100,6 +103,32 @@ TEST(Moments, OfClippedConstantsAndDeadChannels) {
   const float expected[] = {0, 2.5, 6, 0};
   for (int c = 0; c < 4; ++c)
     EXPECT_NEAR(mean[0][c][1][1].item<float>(), expected[c], 3e-6);  // 6 units in the last place
+}
+
+// A scale per channel behind ReLU, with and without a quantizer of its own.
+TEST(Moments, OfProductsWithConstants) {
+  test::NetworkBuilder net({4, 5, 4}, test::varied_parameters(2));
+  const NodeId x = net.relu("relu", standard_norm(net, "bn", net.input(), 4));
+  net.model().parameters.set("scale", at::tensor({-1.5, 0.0, 0.5, 2.0}).to(at::kFloat));
+  auto& value = net.at("scale");
+  value = value.view({4, 1, 1});
+  const NodeId scale = net.op("scale", models::Parameter{}, {}, {{"value", "scale"}});
+  const NodeId product = net.op("product", models::Mul{}, {scale, x});
+  const auto model = net.finish(net.conv("conv", product, 4, 8));
+  const auto seen = sampled(model.graph, model.parameters, {product})[0];
+  expect_close(activation_moments(model.graph, model.parameters, {product})[0], seen, "float");
+  QuantOptions options;
+  options.activations.range = ActivationRange::bn_statistics;
+  Student student = insert_quantizers(model, options);
+  calibrate(student, [] { return at::Tensor(); });
+  const auto id = student.graph.id_of("product");
+  ASSERT_TRUE(models::is<models::Custom>(student.graph[student.graph[id].inputs[0]]));
+  expect_close(activation_moments(student.graph, student.parameters, {id})[0], seen, "quantized");
+  const auto* quantizer = activation_quantizer(student.graph[student.graph[id].inputs[0]]);
+  const auto rows = activation_distributions(model.graph, model.parameters, {scale})[0];
+  EXPECT_TRUE(distribution::mean(rows).view({4, 1, 1}).allclose(value));
+  EXPECT_LT(distribution::variance(rows).max().item<float>(), 1e-11);
+  ASSERT_NE(quantizer, nullptr);
 }
 
 // stem BatchNorm - ReLU - conv - BatchNorm - ReLU - conv - pool - linear, with true statistics.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/data_free/sources.h"
+
+#include <algorithm>
+
+#include "quant/data_free/distribution.h"
+
+namespace zsq::quant {
+
+using models::Graph;
+using models::Node;
+using models::NodeId;
+
+bool is_function(const Node& node) {
+  return models::is<models::Clip>(node) || models::is<models::LeakyRelu>(node) ||
+         models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node) ||
+         models::is<models::HardSwish>(node) || models::is<models::Gelu>(node);
+}
+
+bool is_constant(const Graph& graph, NodeId id) {
+  while (models::is<models::Custom>(graph[id])) id = graph[id].inputs[0];
+  return models::is<models::Parameter>(graph[id]);
+}
+
+std::vector<NodeId> find_sources(const Graph& graph) {
+  std::vector<NodeId> sources;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    sources.push_back(static_cast<NodeId>(i));
+    const bool pair = models::is<models::Add>(node) || models::is<models::Mul>(node);
+    if (!pair && !is_function(node) && !models::is<models::Custom>(node)) continue;
+    std::vector<NodeId> read;
+    for (NodeId input : node.inputs)
+      if (!is_constant(graph, input)) read.push_back(sources[input]);
+    if (!read.empty() && std::equal(read.begin() + 1, read.end(), read.begin()))
+      sources.back() = read[0];
+  }
+  return sources;
+}
+
+at::Tensor constant_rows(const at::Tensor& value) {
+  const bool of_one_image = value.dim() > 0 && value.size(0) == 1;
+  const auto rows = of_one_image ? value : value.unsqueeze(0);
+  auto sizes = rows.sizes().vec();
+  sizes[0] = distribution::kNodes;
+  return rows.expand(sizes);
+}
+
+}  // namespace zsq::quant
