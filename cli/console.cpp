@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "launch/ranks.h"
+
 namespace zsq::cli {
 namespace {
 
@@ -27,7 +29,9 @@ std::string clock_text(double seconds) {
 }  // namespace
 
 Console::Console(const Flags& flags)
-    : quiet_(flags.on("quiet")), terminal_(isatty(STDERR_FILENO) != 0), level_(flags.log_level()) {
+    : quiet_(flags.on("quiet") || !launch::is_first()),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      level_(flags.log_level()) {
   struct sigaction action {};
   action.sa_handler = request_stop;
   sigaction(SIGTERM, &action, nullptr);

@@ -9,6 +9,7 @@
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "launch/ranks.h"
 #include "pipeline/version.h"
 
 namespace zsq::cli {
@@ -18,14 +19,16 @@ struct Verb {
   const char* name;
   const char* summary;
   int (*run)(const Arguments&);
+  bool splits = false;  // its work over the ranks of a launcher
 };
 
 constexpr Verb kVerbs[] = {
     {"inspect", "layers, BatchNorm verdict and what of a model can be quantized", inspect},
-    {"quantize", "a trained CNN in, a quantized model and its report out; no data needed",
-     quantize},
+    {"quantize", "a trained CNN in, a quantized model and its report out; no data needed", quantize,
+     true},
     {"eval", "top-1 and top-5 of a float or quantized model", eval},
-    {"generate", "synthetic images of a model's classes, for this or any other tool", generate},
+    {"generate", "synthetic images of a model's classes, for this or any other tool", generate,
+     true},
     {"run", "class and score per image, or a comparison with stored arrays", run},
     {"report", "finished runs side by side, as tables and as a page", report},
     {"select", "ranks finished runs by nearness to the original, without real images", select},
@@ -74,7 +77,7 @@ int dispatch(const Arguments& words) {
     return 0;
   }
   if (words[0] == "--version") {
-    std::cout << version_details();
+    std::cout << version_details() << "MPI " << launch::mpi_version() << "\n";
     return 0;
   }
   if (words[0] == "--manual") {
@@ -83,7 +86,10 @@ int dispatch(const Arguments& words) {
   }
   std::vector<std::string> known;
   for (const Verb& verb : kVerbs) {
-    if (words[0] == verb.name) return verb.run({words.begin() + 1, words.end()});
+    if (words[0] == verb.name) {
+      if (verb.splits) launch::join(words);
+      return verb.run({words.begin() + 1, words.end()});
+    }
     known.emplace_back(verb.name);
   }
   throw Error(ErrorCode::usage, unknown_name_message("verb", words[0], known));
@@ -94,6 +100,19 @@ void require_output_written() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
   throw Error(ErrorCode::bad_input,
               "the result did not get through to standard output: is it closed, or its disk full?");
+}
+
+// Ranks that are stopped are so together, and rank 0 may have a checkpoint to write; any other
+// error ends them all at once.
+int fail(ErrorCode code, const std::string& message) {
+  constexpr double kToWrite = 120;  // seconds
+  const int result = exit_code(code);
+  if (code != ErrorCode::stopped) {
+    launch::abandon(result, message);
+    return result;
+  }
+  if (launch::is_first()) std::cerr << "zsq: " << message << "\n";
+  return launch::leave(result, kToWrite);
 }
 
 }  // namespace
@@ -109,12 +128,10 @@ int main(int argc, char** argv) {
   try {
     const int code = zsq::cli::dispatch({argv + 1, argv + argc});
     zsq::cli::require_output_written();
-    return code;
+    return zsq::launch::leave(code);
   } catch (const zsq::Error& error) {
-    std::cerr << "zsq: " << error.what() << "\n";
-    return zsq::exit_code(error.code());
+    return zsq::cli::fail(error.code(), error.what());
   } catch (const std::exception& error) {
-    std::cerr << "zsq: internal error: " << error.what() << "\n";
-    return zsq::exit_code(zsq::ErrorCode::internal);
+    return zsq::cli::fail(zsq::ErrorCode::internal, std::string("internal error: ") + error.what());
   }
 }

@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "launch/ranks.h"
 #include "pipeline/process_memory.h"
 
 namespace zsq::cli {
@@ -133,6 +134,7 @@ int quantize(const Arguments& arguments) {
   Console console(flags);
   limit_process_memory(options.recipe.process.memory_limit);
   const QuantizeReport report = zsq::quantize(model, options, output, &console);
+  if (!launch::is_first()) return 0;
   if (json)
     std::cout << to_json(report);
   else

@@ -9,12 +9,24 @@
 //
 // Gradients to x, gamma and beta, through the moments too, first derivatives only; at u = 0 the
 // slope counts. Two passes forward and two backward.
+//
+// Where x is a part of a batch that several ranks share, which then call this together, moments and
+// the gradient through them are those of the whole batch; the gradients to gamma and beta are what
+// the part adds to them.
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+
 namespace zsq::cuda_kernels {
 
+struct BatchPart {
+  double share = 1;  // of the images
+  // Adds a dense f64 tensor up over the ranks, in place; empty: x is the whole batch.
+  std::function<void(const at::Tensor&)> sum = {};
+};
+
 at::Tensor bn_leaky_relu(const at::Tensor& x, const at::Tensor& gamma, const at::Tensor& beta,
-                         double eps, double slope);
+                         double eps, double slope, const BatchPart& part = {});
 
 }  // namespace zsq::cuda_kernels

@@ -48,6 +48,11 @@ at::Tensor like(const at::Tensor& images, const at::Tensor& weights) {
 
 }  // namespace
 
+Crops Crops::rows(std::int64_t first, std::int64_t count) const {
+  const auto of = [&](const at::Tensor& t) { return t.narrow(0, first, count); };
+  return {of(top), of(left), of(height), of(width), of(flip)};
+}
+
 Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
                  const ImageOptions& options, const at::Generator& stream) {
   const auto h = static_cast<double>(height), w = static_cast<double>(width);

@@ -13,6 +13,8 @@ namespace zsq::generator {
 struct Crops {
   at::Tensor top, left, height, width;
   at::Tensor flip;  // bool [N]
+
+  Crops rows(std::int64_t first, std::int64_t count) const;
 };
 
 // Random-resized-crop: of each image with probability augment_share, an area uniform in

@@ -15,7 +15,6 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "cuda_kernels/bn_leaky_relu.h"
 #include "cuda_kernels/image_conv.h"
 #include "cuda_kernels/upsampled_conv.h"
 #include "generator/layers.h"
@@ -94,7 +93,8 @@ at::Tensor Generator::latent(const LatentBatch& draw) const {
 }
 
 at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
-                                const LatentBatch& draw, double eps, double slope) const {
+                                const LatentBatch& draw, double eps, double slope,
+                                const cuda_kernels::BatchPart& part) const {
   auto gamma = store_.at(name + ".gamma"), beta = store_.at(name + ".beta");
   if (conditional_) {  // the weights of an image's labels, spread over all classes, are its targets
     auto weights = draw.targets;
@@ -105,22 +105,23 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
     gamma = weights.matmul(gamma);
     beta = weights.matmul(beta);
   }
-  return cuda_kernels::bn_leaky_relu(x, gamma, beta, eps, slope);
+  return cuda_kernels::bn_leaky_relu(x, gamma, beta, eps, slope, part);
 }
 
-at::Tensor Generator::forward(const LatentBatch& draw, Precision precision) const {
+at::Tensor Generator::forward(const LatentBatch& draw, Precision precision,
+                              const cuda_kernels::BatchPart& part) const {
   constexpr double kSlope = 0.2, kNoSlope = 1, kEps = 1e-5;
   const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   auto x =
       projected_map(latent(draw).to(work), weight("project.weight"), weight("project.bias"), map_);
-  x = normalise(x, "norm0", draw, kEps, kNoSlope);
+  x = normalise(x, "norm0", draw, kEps, kNoSlope, part);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv1.weight"));
-  x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope);
+  x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope, part);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
-  x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope);
+  x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope, part);
   x = cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1);
-  return normalised_pixels(x, image_);
+  return normalised_pixels(x, image_, part);
 }
 
 std::vector<Generator::LayerWork> Generator::layer_work(Precision precision) const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_kernels/bn_leaky_relu.h"
 #include "generator/options.h"
 #include "models/graph.h"
 #include "models/precision.h"
@@ -23,6 +24,8 @@ struct LatentBatch {
   at::Tensor weights;  // f32 [N, K], rows sum to 1
   at::Tensor noise;    // f32 [N, K, feature width]
   at::Tensor targets;  // f32 [N, classes], rows sum to 1
+
+  LatentBatch rows(std::int64_t first, std::int64_t count) const;
 };
 
 class Generator {
@@ -40,8 +43,9 @@ class Generator {
 
   // Images [N, C, H, W] (channels_last), normalised like the teacher's input; training-mode
   // BatchNorm, so an image depends on the batch that it is made in. The images are f32 whatever
-  // `precision` the layers work in.
-  at::Tensor forward(const LatentBatch& draw, Precision precision = Precision::fp32) const;
+  // `precision` the layers work in. `part`: `draw` is one of a batch that several ranks share.
+  at::Tensor forward(const LatentBatch& draw, Precision precision = Precision::fp32,
+                     const cuda_kernels::BatchPart& part = {}) const;
 
   // What forward() starts from, [N, width]: with normalised embeddings v_k of the labels
   //   map(sum_k a_k v_k / sqrt(sum_k a_k^2)),   without the root where options say so.
@@ -64,7 +68,7 @@ class Generator {
  private:
   // BatchNorm `name` in training, then leaky ReLU.
   at::Tensor normalise(const at::Tensor& x, const std::string& name, const LatentBatch& draw,
-                       double eps, double slope) const;
+                       double eps, double slope, const cuda_kernels::BatchPart& part) const;
 
   GeneratorOptions options_;
   std::uint64_t seed_;

@@ -29,6 +29,11 @@ at::Tensor mixing_weights(std::int64_t n, std::int64_t labels, const GeneratorOp
 
 }  // namespace
 
+LatentBatch LatentBatch::rows(std::int64_t first, std::int64_t count) const {
+  const auto of = [&](const at::Tensor& t) { return t.narrow(0, first, count); };
+  return {of(labels), of(weights), of(noise), of(targets)};
+}
+
 LatentBatch Generator::draw(std::int64_t n, std::uint64_t step) const {
   const auto device = store_.at("embedding").device();
   const auto stream = [&](const char* name) {

@@ -26,13 +26,15 @@ at::Tensor projected_map(const at::Tensor& latents, const at::Tensor& weight,
       .permute({0, 3, 1, 2});
 }
 
-at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides) {
+at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides,
+                             const cuda_kernels::BatchPart& part) {
   constexpr double kNoSlope = 1, kEps = 1e-5;
   const auto [height, width] = sides;
   const auto middle =
       x.narrow(2, (x.size(2) - height) / 2, height).narrow(3, (x.size(3) - width) / 2, width);
   const auto ones = at::ones({x.size(1)}, x.options());
-  return cuda_kernels::bn_leaky_relu(at::tanh(middle), ones, at::zeros_like(ones), kEps, kNoSlope);
+  return cuda_kernels::bn_leaky_relu(at::tanh(middle), ones, at::zeros_like(ones), kEps, kNoSlope,
+                                     part);
 }
 
 }  // namespace zsq::generator

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "cuda_kernels/bn_leaky_relu.h"
+
 namespace zsq::generator {
 
 // First weights of a layer, f32, uniform within 1 / sqrt(fan_in).
@@ -20,6 +22,7 @@ at::Tensor projected_map(const at::Tensor& latents, const at::Tensor& weight,
 // The last step: the middle of x [N, C, H', W'] f32, of `sides` height and width (at most H' and
 // W'), after tanh and a BatchNorm without gamma and beta: each channel of the batch has mean 0 and
 // variance 1, as images that are normalised for a network have.
-at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides);
+at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides,
+                             const cuda_kernels::BatchPart& part = {});
 
 }  // namespace zsq::generator

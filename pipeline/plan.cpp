@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "models/blocks.h"
+#include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "quant/student.h"
 #include "train/agreement.h"
@@ -143,26 +144,27 @@ Stage fine_tuning(const Run& run, bool calibrated, double one,
           static_cast<double>(o.iterations) * iteration,
           [&run, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
             const Recipe& recipe = run.recipe;
-            trained =
-                fine_tune(run.context(),
-                          {.options = recipe.finetune,
-                           .generator = recipe.generate,
-                           .bank = run.bank_draws ? &*run.bank_draws : nullptr,
-                           .noise = run.noise ? &*run.noise : nullptr,
-                           .held_out = all_images(run.held_out),
-                           .calibrated = calibrated,
-                           .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
-                           // Writing takes about as long as reading did.
-                           .seconds_after =
-                               [&] {
-                                 return run.loading + seconds_of_evaluation(
-                                                          run.context(), run.evaluation(), student);
-                               },
-                           .checkpoint = run.output.checkpoint(),
-                           .checkpoint_every = recipe.process.checkpoint_every,
-                           .resume = std::filesystem::exists(run.output.checkpoint()),
-                           .on_images = run.on_images},
-                          student);
+            trained = fine_tune(
+                run.context(),
+                {.options = recipe.finetune,
+                 .generator = recipe.generate,
+                 .bank = run.bank_draws ? &*run.bank_draws : nullptr,
+                 .noise = run.noise ? &*run.noise : nullptr,
+                 .held_out = all_images(run.held_out),
+                 .calibrated = calibrated,
+                 .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
+                 // Writing takes about as long as reading did.
+                 .seconds_after =
+                     [&] {
+                       return run.loading +
+                              seconds_of_evaluation(run.context(), run.evaluation(), student);
+                     },
+                 .checkpoint = run.output.checkpoint(),
+                 .checkpoint_every = recipe.process.checkpoint_every,
+                 .resume = parallel::agreed(parallel::current(),
+                                            std::filesystem::exists(run.output.checkpoint())),
+                 .on_images = run.on_images},
+                student);
           }};
 }
 

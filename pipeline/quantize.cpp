@@ -3,6 +3,7 @@
 #include "pipeline/quantize.h"
 
 #include "formats/atomic_file.h"
+#include "parallel/ranks.h"
 #include "pipeline/boundary.h"
 #include "pipeline/memory_plan.h"
 #include "pipeline/mixed.h"
@@ -37,7 +38,7 @@ std::optional<MixedResult> choose_bits_if_asked(Run& run) {
 RunState begin(Run& run, const std::vector<Stage>& stages, quant::Student& student,
                const Identity& identity, bool resume) {
   const fs::path file = run.output.file("checkpoint/student.safetensors");
-  if (resume && fs::exists(file)) {
+  if (parallel::agreed(parallel::current(), resume && fs::exists(file))) {
     RunState state = load_run_state(file, identity, run.teacher.parameters.device());
     restore(student, state.start);
     run.clock.add_earlier(state.seconds);
@@ -124,18 +125,29 @@ void require_accuracy(const QuantizeReport& report, const QuantizeOptions& optio
     require_at_least(options.min_agreement, 100 * *report.agreement, "agreement");
 }
 
+// Rank 0 has the folder for itself; the others read the checkpoint in it.
+bool open_output(Run& run, const QuantizeOptions& options, Observer& observer) {
+  auto& ranks = parallel::current();
+  const auto open = [&] {
+    return run.output.open("model sha256 " + run.sha256 + " with preprocessing " +
+                               preprocessing_record(run.recipe.data),
+                           options.resume, observer);
+  };
+  return parallel::agreed(ranks, parallel::is_first(ranks) && open());
+}
+
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,
                                const fs::path& output, Observer& observer) {
   Recorder recorder(observer);
   Run run = prepare(model, options, output, recorder);
-  const bool resume = run.output.open(
-      "model sha256 " + run.sha256 + " with preprocessing " + preprocessing_record(run.recipe.data),
-      options.resume, observer);
+  const bool resume = open_output(run, options, observer);
+  const bool first = parallel::is_first(parallel::current());
   const auto mixed = choose_bits_if_asked(run);
   QuantizeReport report = describe_run(model, run.recipe, run.sha256);
   report.mixed = mixed;
-  formats::write_atomically(run.output.file("resolved.yaml"),
-                            std::string_view(to_yaml(run.recipe)));
+  if (first)
+    formats::write_atomically(run.output.file("resolved.yaml"),
+                              std::string_view(to_yaml(run.recipe)));
 
   quant::Student student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
   run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, run.bank.held_out, observer);
@@ -143,9 +155,11 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const std::vector<Stage> stages = plan_stages(run, trained);
   const Identity identity = identity_of(run.recipe);
   RunState state = begin(run, stages, student, identity, resume);
-  open(recorder, run, state);
+  if (first) open(recorder, run, state);
+  parallel::wait_for_all(parallel::current());  // none writes where another still reads
   run_within_memory(run, [&] { run_stages(run, stages, student, state, identity); });
   recorder.close();
+  if (!first) return report;
 
   report.stages = state.stages;
   report.blocks = state.blocks;

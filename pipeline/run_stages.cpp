@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "pipeline/plan.h"
 
 namespace zsq::pipeline {
@@ -59,6 +60,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
                 RunState& state, const Identity& identity) {
   const auto file = run.output.file("checkpoint/student.safetensors");
   const auto write = [&] {
+    if (!parallel::is_first(parallel::current())) return;
     state.seconds = run.clock.seconds();
     save(file, state, identity);
   };
@@ -66,7 +68,8 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
     StageResult& result = state.stages[i];
     if (!result.outcome.empty()) break;  // skipped, with all that follow
     const auto before = last_kept(state);
-    if (run.recipe.process.automatic && !before.empty() && pool(before).divergence < kNothingLeft) {
+    if (run.recipe.process.automatic && !before.empty() &&
+        parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft) {
       leave_out(run, state);
       break;
     }
@@ -99,7 +102,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
     const auto fused = quant::fuse_activations(student.graph);
     result.synthetic = measure_on(run.held_out, fused, student.parameters);
     result.outcome = kKept;
-    if (!stays(run, stages[i], result.synthetic, before)) {
+    if (!parallel::agreed(parallel::current(), stays(run, stages[i], result.synthetic, before))) {
       result.outcome = "rejected: KL to the teacher did not decrease";
       student.graph = graph;
       student.parameters = state.start.clone();

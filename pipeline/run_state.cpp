@@ -8,6 +8,7 @@
 #include "formats/json_depth.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
+#include "parallel/ranks.h"
 #include "pipeline/report/result_json.h"
 #include "quant/calibration/bias_correction.h"
 #include "train/checkpoint.h"
@@ -15,7 +16,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr const char *kState = "run_state", *kStart = "start/", *kNow = "now/";
+constexpr const char *kState = "run_state", *kStart = "start/", *kNow = "now/", *kRanks = "ranks";
 
 // Settings that change nothing in the model that is written.
 bool decides_nothing(const std::string& key) {
@@ -57,6 +58,9 @@ Identity identity_of(const Recipe& recipe) {
   for (const SettingHelp& setting : describe_settings(recipe))
     if (!decides_nothing(setting.key)) identity[setting.key] = setting.value;
   identity["process.threads"] = std::to_string(at::get_num_threads());
+  // The order of sums depends on them.
+  if (const auto& ranks = parallel::current(); parallel::several(ranks))
+    identity[kRanks] = std::to_string(ranks.size());
   for (const auto& [key, file] : {std::pair{"generate.bank", recipe.generate.bank},
                                   std::pair{"model.bn_stats", recipe.model.bn_stats}})
     if (!file.empty()) identity[key] = "sha256 " + formats::sha256_of_file(file);
@@ -77,7 +81,9 @@ RunState load_run_state(const std::filesystem::path& path, const Identity& ident
   const auto text = file.metadata.find(kState);
   if (text == file.metadata.end())
     throw Error(ErrorCode::bad_input, "'" + path.string() + "' is not a checkpoint");
-  train::require_same(identity, file.metadata, path);
+  auto now = identity, written = file.metadata;  // one rank is not noted
+  for (auto* settings : {&now, &written}) settings->try_emplace(kRanks, "1");
+  train::require_same(now, written, path);
   RunState state;
   try {
     unpack(text->second, state);

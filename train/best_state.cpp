@@ -52,6 +52,7 @@ void BestState::check(std::int64_t iteration) {
   const Stopwatch begin;
   if (!expected_.defined()) expected_ = logits_of(teacher_.graph, teacher_.parameters, images_);
   report_.last = measure_agreement(expected_, student_, images_);
+  report_.last.kl = parallel::agreed(ranks_, report_.last.kl);
   report_.checked_at = iteration;
   if (!started()) report_.start = report_.last;
   // NaN is never smaller.

@@ -2,6 +2,7 @@
 // Remembers the state in which a student answered most like its teacher, on images that nothing
 // learns from, so that a run can end with it. No real image has a part in it.
 #pragma once
+#include "parallel/ranks.h"
 #include "train/optimizers.h"
 #include "train/trainer.h"
 
@@ -12,8 +13,10 @@ std::string in_words(const BestCheckpoint& seen, std::int64_t iterations);
 
 class BestState {
  public:
-  BestState(const models::Model& teacher, quant::Student& student)
-      : teacher_(teacher), student_(student) {}
+  // All ranks measure; what rank 0 finds decides.
+  BestState(const models::Model& teacher, quant::Student& student,
+            parallel::Communicator& ranks = parallel::alone())
+      : teacher_(teacher), student_(student), ranks_(ranks) {}
 
   // What it is measured on, f32 [N, C, H, W].
   void hold_out(const at::Tensor& images) {
@@ -37,6 +40,7 @@ class BestState {
  private:
   const models::Model& teacher_;
   quant::Student& student_;
+  parallel::Communicator& ranks_;
   at::Tensor images_, expected_;  // expected: the teacher's logits, once asked for
   NamedTensors best_;             // the student's parameters
   BestCheckpoint report_;

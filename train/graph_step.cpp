@@ -14,11 +14,6 @@ void put(at::Tensor& place, const at::Tensor& value) {
 
 }  // namespace
 
-MakeGraph device_graphs(c10::Device device, const TrainOptions& options) {
-  if (device.is_cpu() || !options.cuda_graphs) return nullptr;
-  return [device] { return cuda_kernels::make_device_graph(device); };
-}
-
 void GraphStep::run(Half& half, double factor, const std::function<void()>& body) {
   if (!half.graph) half.graph = make_graph_();
   if (half.warm_ups < kWarmUps) {

@@ -23,13 +23,10 @@
 
 namespace zsq::train {
 
-using MakeGraph = std::function<std::unique_ptr<cuda_kernels::DeviceGraph>()>;
-
-// Null on a CPU, which has nothing to launch, and without finetune.cuda_graphs.
-MakeGraph device_graphs(c10::Device device, const TrainOptions& options);
-
 class GraphStep {
  public:
+  using MakeGraph = std::function<std::unique_ptr<cuda_kernels::DeviceGraph>()>;
+
   // `make_graph` null: every call goes to `step` as it is. What cannot be recorded is a line to the
   // observer, and then every call goes there too.
   GraphStep(Step& step, MakeGraph make_graph, Observer& observer)

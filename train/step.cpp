@@ -16,6 +16,7 @@
 #include "train/images/image_bank.h"
 #include "train/images/system_noise.h"
 #include "train/parameters.h"
+#include "train/rank_batch.h"
 #include "train/statistics_loss.h"
 
 namespace zsq::train {
@@ -31,6 +32,11 @@ std::vector<at::Tensor> gradients_of(const at::Tensor& loss,
   return gradients;
 }
 
+// A mean over this rank's images as its share of the mean over the batch.
+at::Tensor part_of_mean(const at::Tensor& mean, const parallel::Rows& rows) {
+  return rows.whole() ? mean : mean.mul(rows.share());
+}
+
 // bool []. Norms carry an infinity or a NaN anywhere in a tensor into one number each.
 at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
   return at::stack(at::_foreach_norm(gradients)).isfinite().all().logical_not();
@@ -38,13 +44,26 @@ at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
 
 }  // namespace
 
+// The gradients of all ranks added up, and with them `numbers` ([] each), in one collective.
+std::vector<at::Tensor> Step::gradients_of_batch(const at::Tensor& loss,
+                                                 const std::vector<at::Tensor>& parameters,
+                                                 std::vector<at::Tensor*> numbers) const {
+  auto gradients = gradients_of(loss, parameters);
+  if (rows_.whole()) return gradients;
+  for (const auto* number : numbers) gradients.push_back(number->to(at::kFloat));
+  gradients = parallel::summed(ranks_, std::move(gradients));
+  for (; !numbers.empty(); numbers.pop_back(), gradients.pop_back())
+    *numbers.back() = gradients.back();
+  return gradients;
+}
+
 // The method, arXiv 2111.02625 and 2203.17008: images from superposed class embeddings; the
 // generator learns to please the teacher and its BatchNorm statistics; the student follows the
 // teacher's softened predictions, its weights by gradient inundation, gamma, beta and biases by
 // plain steps.
 
 Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) const {
-  auto images = generator_.forward(draw, options_.precision);
+  auto images = generator_.forward(draw, options_.precision, part_of(ranks_, rows_));
   if (row_major_) images = images.contiguous();
   done(Part::generator_forward);
   // The gradient of the images ends the teacher's share of the one backward pass.
@@ -53,14 +72,19 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   models::Taps taps{teacher_feature_nodes_, {}};
   const auto [logits, moments] = teacher_pass_(images, &taps, options_.precision);
   for (auto& feature : taps.values) feature = feature.detach();
-  const auto statistics = statistics_loss(generator_.options().statistics, moments, running_);
-  const auto loss = losses::soft_cross_entropy(logits, draw.targets)
-                        .add(statistics, generator_.options().bns_weight);
+  const auto statistics = statistics_loss(generator_.options().statistics,
+                                          moments_of_batch(ranks_, rows_, moments), running_);
+  const auto of_labels = part_of_mean(losses::soft_cross_entropy(logits, draw.targets), rows_);
+  const double weight = generator_.options().bns_weight;
+  const auto loss = of_labels.add(statistics, weight);
   done(Part::teacher_forward);
-  auto gradients = gradients_of(loss, adam_.parameters());
+  auto cross_entropy = of_labels.detach();
+  auto gradients = gradients_of_batch(loss, adam_.parameters(), {&cross_entropy});
   done(Part::generator_backward);
   const bool targets = losses::any_needs(options_.loss_terms, &losses::Term::needs_targets);
-  return {{images.detach(), logits.detach(), loss.detach(), any_not_finite(gradients),
+  const auto of_batch =
+      rows_.whole() ? loss.detach() : cross_entropy.add(statistics.detach(), weight);
+  return {{images.detach(), logits.detach(), of_batch, any_not_finite(gradients),
            std::move(taps.values), targets ? draw.targets : at::Tensor(), statistics.detach()},
           std::move(gradients)};
 }
@@ -105,7 +129,7 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
                                .reliable_entropy = options_.reliable_entropy,
                                .unreliable_weight = options_.unreliable_weight};
   if (twice) add_second_pass(images, quantized, inputs);
-  const auto loss = losses::weighted_sum(options_.loss_terms, inputs);
+  const auto loss = part_of_mean(losses::weighted_sum(options_.loss_terms, inputs), rows_);
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
@@ -114,12 +138,14 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   auto parameters = weights;
   parameters.insert(parameters.end(), affine.begin(), affine.end());
   parameters.insert(parameters.end(), scales.begin(), scales.end());
-  const auto gradients = gradients_of(loss, parameters);
+  auto of_batch = loss.detach();
+  auto agree =
+      part_of_mean(logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean(), rows_);
+  const auto gradients = gradients_of_batch(loss, parameters, {&of_batch, &agree});
   done(Part::student_backward);
   const auto affine_begin = gradients.begin() + std::ssize(weights),
              scales_begin = affine_begin + std::ssize(affine);
-  const auto agree = logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean();
-  return {loss.detach(),
+  return {of_batch,
           agree,
           any_not_finite(gradients),
           {gradients.begin(), affine_begin},
@@ -139,12 +165,14 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
 }
 
 Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
-           const TrainOptions& options)
+           const TrainOptions& options, parallel::Communicator& ranks)
     : products_(options.precision),
       teacher_(teacher),
       student_(student),
       generator_(generator),
       options_(options),
+      ranks_(ranks),
+      rows_(parallel::rows_of(ranks, options.batch_size)),
       student_graph_(quant::take_quantized_weights(quant::fuse_activations(student.graph))),
       weight_sites_(quant::weight_sites(student)),
       teacher_pass_(teacher.graph, teacher.parameters),

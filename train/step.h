@@ -8,6 +8,7 @@
 #include "losses/losses.h"
 #include "losses/registry.h"
 #include "models/float32_products.h"
+#include "parallel/ranks.h"
 #include "train/convolution_rehearsal.h"
 #include "train/optimizers.h"
 #include "train/scale_steps.h"
@@ -49,9 +50,11 @@ constexpr std::size_t kParts = 8;
 class Step {
  public:
   // Takes a deep copy of the student's parameters into `student`, so that nothing is shared with
-  // the teacher, and lets them require gradients for as long as it lives.
+  // the teacher, and lets them require gradients for as long as it lives. Several ranks share each
+  // batch: images and predictions of a Batch are those of this rank's rows, losses and steps those
+  // of the whole.
   Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
-       const TrainOptions& options);
+       const TrainOptions& options, parallel::Communicator& ranks = parallel::alone());
   ~Step();
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
@@ -61,9 +64,12 @@ class Step {
   Batch generator_step(std::uint64_t iteration, double factor) {
     return generator_step(draw(iteration), factor);
   }
+  // This rank's rows: all ranks draw the whole batch alike.
   generator::LatentBatch draw(std::uint64_t iteration) const {
-    return generator_.draw(options_.batch_size, iteration);
+    const auto whole = generator_.draw(options_.batch_size, iteration);
+    return rows_.whole() ? whole : whole.rows(rows_.first, rows_.count);
   }
+  const parallel::Rows& rows() const { return rows_; }
   Batch generator_step(const generator::LatentBatch& draw, double factor);
   // Steps 3 and 4 on the same images.
   StudentStep student_step(const Batch& batch, double factor);
@@ -97,6 +103,9 @@ class Step {
     Batch batch;
     std::vector<at::Tensor> gradients;
   };
+  std::vector<at::Tensor> gradients_of_batch(const at::Tensor& loss,
+                                             const std::vector<at::Tensor>& parameters,
+                                             std::vector<at::Tensor*> numbers) const;
   struct StudentPass {
     at::Tensor loss, agreement, skipped;
     std::vector<at::Tensor> weight_gradients, affine_gradients, scale_gradients;
@@ -117,6 +126,8 @@ class Step {
   quant::Student& student_;
   generator::Generator& generator_;
   TrainOptions options_;
+  parallel::Communicator& ranks_;
+  parallel::Rows rows_;
   models::Graph student_graph_;  // fused, for execution with its weights quantized beforehand
   std::vector<quant::WeightSite> weight_sites_;
   TeacherPass teacher_pass_;

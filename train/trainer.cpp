@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <ATen/Context.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -12,9 +10,8 @@
 #include "quant/level_ranks.h"
 #include "train/best_state.h"
 #include "train/checkpoint.h"
-#include "train/convolution_rehearsal.h"
 #include "train/delayed_metrics.h"
-#include "train/graph_step.h"
+#include "train/device_setup.h"
 #include "train/images/image_bank.h"
 #include "train/images/low_pass.h"
 #include "train/images/system_noise.h"
@@ -23,32 +20,7 @@
 namespace zsq::train {
 namespace {
 
-c10::Device device_of(const TrainJob& job) {
-  return job.generator.parameters().front().second.device();
-}
-
-// On a GPU, where the user has not asked cuDNN for the same bits in every run.
-void choose_convolutions(const TrainJob& job, Step& step, Observer& observer) {
-  if (device_of(job).is_cpu() || at::globalContext().deterministicCuDNN()) return;
-  try {
-    const auto chosen = fastest([&](const ConvolutionSettings& settings) {
-      return seconds_of_convolutions(job.teacher, job.options.batch_size, job.options.precision,
-                                     settings);
-    });
-    step.use(chosen);
-    observer.on_message(LogLevel::info, "convolutions, as timed at the start: " + describe(chosen));
-  } catch (const c10::Error& error) {  // the trial may take more memory than a training step
-    observer.on_message(LogLevel::info, std::string("convolutions are not timed at the start: ") +
-                                            error.what_without_backtrace());
-  }
-}
-
 constexpr double kPartsShown = 6;  // of the schedule, at whose ends images are shown
-
-std::ptrdiff_t read_every(const TrainJob& job) {
-  if (job.read_every > 0) return job.read_every;
-  return device_of(job).is_cpu() || job.time_budget > 0 ? 1 : 16;
-}
 
 class Run {
  public:
@@ -57,9 +29,9 @@ class Run {
         options_(job.options),
         observer_(observer),
         ranks_(job.student),
-        step_(job.teacher, job.student, job.generator, job.options),
-        steps_(step_, device_graphs(device_of(job), job.options), observer),
-        best_(job.teacher, job.student),
+        step_(job.teacher, job.student, job.generator, job.options, job.ranks),
+        steps_(step_, graph_maker(job), observer),
+        best_(job.teacher, job.student, job.ranks),
         pace_(job.options, job.time_budget),
         metrics_(job.options, read_every(job), tally_, observer, [this] { steps_.join(); }) {
     choose_convolutions(job, step_, observer);
@@ -68,6 +40,7 @@ class Run {
 
   TrainReport operator()() {
     if (job_.resume) resume();
+    begin_alike();
     if (job_.calibrated) take_over();
     if (job_.time_budget > 0) plan();
     while (pace_.next(elapsed())) {
@@ -89,6 +62,9 @@ class Run {
   }
 
  private:
+  // Ranks may run on machines that compute in other bits.
+  void begin_alike() const { parallel::take_from_first(job_.ranks, tensors_of(step_.state())); }
+
   double elapsed() const { return resumed_seconds_ + begin_.seconds(); }
 
   void plan() {
@@ -134,11 +110,12 @@ class Run {
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = steps_.generator_step(iteration, factor);
     const at::Tensor images = batch.images;
-    if (job_.bank) batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration);
+    if (job_.bank)
+      batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration, step_.rows());
     if (options_.low_pass_cutoff > 0)
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
-    if (job_.noise) batch.images = (*job_.noise)(batch.images, iteration);
+    if (job_.noise) batch.images = (*job_.noise)(batch.images, iteration, step_.rows());
     const auto student = steps_.student_step(batch, student_factor);
     at::Tensor of_student;
     steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
@@ -213,6 +190,7 @@ class Run {
     const Stopwatch begin;
     observer_.on_message(LogLevel::info, "calibrating activation ranges on generated images");
     step_.calibrate(job_.bank, job_.noise);
+    begin_alike();
     tally_.calibrated = true;
     tally_.warmup_seconds += begin.seconds();
     if (job_.time_budget > 0) pace_.reserve(after_ = job_.seconds_after());
@@ -220,7 +198,7 @@ class Run {
   }
 
   void stop_if_asked() {
-    if (!observer_.stop_requested()) return;
+    if (!parallel::on_any(job_.ranks, observer_.stop_requested())) return;
     metrics_.read();
     if (!job_.checkpoint.empty()) save_state();
     throw Error(ErrorCode::stopped,
@@ -238,6 +216,9 @@ class Run {
     tally_.share = pace_.share();
     tally_.seconds = elapsed();
     auto tensors = step_.state();
+    parallel::require_same(job_.ranks, tensors,
+                           "checkpoint after " + std::to_string(pace_.done()) + " iterations");
+    if (!parallel::is_first(job_.ranks)) return;
     for (auto& named : best_.state()) tensors.push_back(std::move(named));
     save(job_.checkpoint, {std::move(tensors), tally_, settings_of(job_)});
   }
@@ -288,6 +269,11 @@ class Run {
 TrainReport run(const TrainJob& job, Observer& observer) {
   if (job.checkpoint.empty() && (job.resume || job.checkpoint_every > 0))
     throw Error(ErrorCode::usage, "checkpoints and resuming need the path of a checkpoint");
+  if (job.time_budget > 0 && parallel::several(job.ranks)) {
+    throw Error(
+        ErrorCode::usage,
+        "several ranks need a schedule of iterations, not a time budget: their clocks differ");
+  }
   return Run(job, observer)();
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/observer.h"
+#include "parallel/communicator.h"
 #include "train/options.h"
 #include "train/report.h"
 
@@ -22,8 +23,8 @@ struct TrainJob {
   // Seconds for the run and what comes after it, the time before a run was resumed included; the
   // schedule is scaled to fit. 0: none.
   double time_budget = 0;
-  std::filesystem::path checkpoint;   // empty: none is written
-  std::int64_t checkpoint_every = 0;  // iterations; 0: only at the end and when stopped
+  std::filesystem::path checkpoint = {};  // empty: none is written
+  std::int64_t checkpoint_every = 0;      // iterations; 0: only at the end and when stopped
   bool resume = false;
   // Seconds that what follows the run will take; with a time budget it is asked before the first
   // iteration and once the student is calibrated.
@@ -43,12 +44,16 @@ struct TrainJob {
   // Called with the generator's images [N, C, H, W] of the first iteration, and of the one that
   // ends each sixth of the schedule.
   std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};
+  // They share each batch, and all call run() with equal jobs. The result is that of one rank, but
+  // for the order in which gradients and moments are summed. Rank 0 alone writes the checkpoint.
+  parallel::Communicator& ranks = parallel::current();
 };
 
 // The student is calibrated at the end of warm-up and trained in place. With
 // finetune.validation_checks it ends in the state that a check found best, perhaps the one that
 // fine-tuning began with. Stopped by the observer: the checkpoint is written and Error(stopped)
-// thrown. Too many skipped steps: Error(numeric_failure).
+// thrown. Too many skipped steps: Error(numeric_failure). Ranks that do not end an iteration with
+// the same bits: Error(internal) at the next checkpoint, which is not written.
 TrainReport run(const TrainJob& job, Observer& observer);
 
 }  // namespace zsq::train

@@ -5,10 +5,12 @@
 #include "core/seed.h"
 #include "formats/hugging_face.h"
 #include "losses/registry.h"
+#include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/memory_plan.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/run_state.h"
 #include "pipeline/session.h"
 #include "quant/target_rules.h"
 
@@ -34,6 +36,16 @@ void require_features_in_units_of_the_teacher(const Recipe& recipe) {
               "quantize.equalize scales per channel; set that to none, or leave the term out");
 }
 
+// Where each rank looks at a clock of its own, they take different ways.
+void require_fixed_schedule(const Recipe& recipe, const parallel::Communicator& ranks) {
+  if (!parallel::several(ranks) || recipe.process.time_budget.seconds <= 0) return;
+  throw Error(
+      ErrorCode::usage,
+      "a run on " + std::to_string(ranks.size()) +
+          " ranks needs a fixed schedule, and this one has a time budget: choose a --recipe "
+          "other than auto, with --time_budget 0");
+}
+
 Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   Recipe recipe = options.recipe;
   if (options.scheme) {
@@ -41,6 +53,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
     recipe.quantize.activations.num_bits = options.scheme->activation_bits;
   }
   validate(recipe);
+  require_fixed_schedule(recipe, parallel::current());
   require_features_in_units_of_the_teacher(recipe);
   warn_of_zero_points(recipe.quantize, observer);
   const bool has_data = !recipe.data.eval_data.empty();
@@ -80,6 +93,17 @@ std::optional<train::SystemNoise> system_noise(const Run& run) {
   return train::SystemNoise(share, values, run.seed());
 }
 
+// What is found at the start may differ between machines: files, a GPU, memory, cores.
+void require_same_run(const Run& run) {
+  if (!parallel::several(parallel::current())) return;
+  std::string settings = "model " + run.sha256 + "\n";
+  for (const auto& [key, value] : identity_of(run.recipe)) settings += key + "=" + value + "\n";
+  parallel::require_same_text(parallel::current(), settings,
+                              "the ranks do not have the same run before them: model, bank, "
+                              "device, memory limit and number "
+                              "of threads have to be equal on all");
+}
+
 }  // namespace
 
 CalibrateStage Run::ranges() const {
@@ -117,6 +141,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   }
   if (!run.recipe.generate.bank.empty()) open_bank(run);
   run.noise = system_noise(run);
+  require_same_run(run);
   return run;
 }
 

@@ -48,7 +48,8 @@ struct Outcome {
   std::vector<double> numbers;
   NamedTensors state;
 };
-Outcome run_with(const MakeGraph& make, Observer& observer, const BankDraws* bank = nullptr) {
+Outcome run_with(const GraphStep::MakeGraph& make, Observer& observer,
+                 const BankDraws* bank = nullptr) {
   Tiny tiny;
   tiny.options.learnable_scales = LearnableScales::activations;
   Step step(tiny.teacher, tiny.student, tiny.generator, tiny.options);

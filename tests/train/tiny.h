@@ -62,7 +62,14 @@ struct Tiny {
     options.affine_lr = 1e-4;
     options.crossing_rate = 0.02;
   }
-  TrainJob job() { return {teacher, student, generator, options, seed, 0, {}, 0, false}; }
+  TrainJob job(parallel::Communicator& ranks = parallel::alone()) {
+    return {.teacher = teacher,
+            .student = student,
+            .generator = generator,
+            .options = options,
+            .seed = seed,
+            .ranks = ranks};
+  }
 
   models::Model teacher;
   quant::Student student;

@@ -39,31 +39,40 @@ ImageBank load_bank(const std::filesystem::path& path, const models::Model& teac
   return {models::to_tensor(*images), std::move(file.metadata)};
 }
 
-std::int64_t BankDraws::kept(std::int64_t n) const {
-  return n - static_cast<std::int64_t>(std::llround(share_ * static_cast<double>(n)));
+std::int64_t BankDraws::kept(const parallel::Rows& rows) const {
+  const auto drawn = std::llround(share_ * static_cast<double>(rows.total));
+  return std::clamp<std::int64_t>(rows.total - drawn - rows.first, 0, rows.count);
 }
 
-at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step) const {
-  const auto n = images.size(0) - kept(images.size(0));
+at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step,
+                            const parallel::Rows& rows) const {
+  // Drawn for the whole batch, whoever has which part of it.
+  const auto all_kept = kept({0, rows.total, rows.total}), n = rows.total - all_kept;
+  const auto own = rows.count - kept(rows),
+             skipped = std::max<std::int64_t>(0, rows.first - all_kept);
   const auto stream = [&](const char* name) {
     return at::detail::createCPUGenerator(stream_seed(seed_, name, step));
   };
   const auto chosen = at::randint(bank_.images.size(0), {n}, stream("bank.choice"), at::kLong);
   const auto crops =
-      generator::draw_crops(n, images.size(2), images.size(3), options_, stream("bank.crop"));
+      generator::draw_crops(n, images.size(2), images.size(3), options_, stream("bank.crop"))
+          .rows(skipped, own);
   const auto drawn = generator::augment(
-      generator::upload(bank_.images.index_select(0, chosen), images.device()), crops);
-  return at::cat({images.narrow(0, 0, kept(images.size(0))), drawn})
+      generator::upload(bank_.images.index_select(0, chosen.narrow(0, skipped, own)),
+                        images.device()),
+      crops);
+  return at::cat({images.narrow(0, 0, kept(rows)), drawn})
       .contiguous(images.suggest_memory_format());
 }
 
 Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
-                       const std::vector<models::NodeId>& features, std::uint64_t step) const {
+                       const std::vector<models::NodeId>& features, std::uint64_t step,
+                       const parallel::Rows& rows) const {
   const at::NoGradGuard no_grad;
   auto result = batch;
-  const auto own = kept(batch.images.size(0));
+  const auto own = kept(rows);
   if (own == batch.images.size(0)) return result;
-  result.images = mixed(batch.images, step);
+  result.images = mixed(batch.images, step, rows);
   models::Taps taps{features, {}};
   const auto answers =
       models::execute(teacher.graph, teacher.parameters, result.images.slice(0, own), &taps);

@@ -26,18 +26,28 @@ class BankDraws {
   BankDraws(ImageBank bank, double share, const ImageOptions& options, std::uint64_t seed)
       : bank_(std::move(bank)), share_(share), options_(options), seed_(seed) {}
 
-  // The images [N, C, H, W] with the last of them replaced by images drawn from the bank. Depends
-  // on (seed, step, N) and the bank.
-  at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const;
+  // The images [n, C, H, W], `rows` of a batch, with the last of the batch replaced by images drawn
+  // from the bank. What is drawn depends on (seed, step, size of the batch) and the bank.
+  at::Tensor mixed(const at::Tensor& images, std::uint64_t step, const parallel::Rows& rows) const;
+  at::Tensor mixed(const at::Tensor& images, std::uint64_t step) const {
+    return mixed(images, step, {0, images.size(0), images.size(0)});
+  }
   // The same with the teacher's predictions to them, which are their targets too, and its values at
   // `features`.
   Batch mixed(const Batch& batch, const models::Model& teacher,
-              const std::vector<models::NodeId>& features, std::uint64_t step) const;
+              const std::vector<models::NodeId>& features, std::uint64_t step,
+              const parallel::Rows& rows) const;
+  Batch mixed(const Batch& batch, const models::Model& teacher,
+              const std::vector<models::NodeId>& features, std::uint64_t step) const {
+    const auto n = batch.images.size(0);
+    return mixed(batch, teacher, features, step, {0, n, n});
+  }
 
   const ImageOptions& options() const { return options_; }
 
  private:
-  std::int64_t kept(std::int64_t n) const;
+  // Of `rows`, those that stay.
+  std::int64_t kept(const parallel::Rows& rows) const;
 
   ImageBank bank_;
   double share_;

@@ -79,11 +79,12 @@ at::Tensor through_nv12(const at::Tensor& pixels) {
       1));
 }
 
-at::Tensor SystemNoise::operator()(const at::Tensor& images, std::uint64_t step) const {
+at::Tensor SystemNoise::operator()(const at::Tensor& images, std::uint64_t step,
+                                   const parallel::Rows& rows) const {
   const at::NoGradGuard no_grad;
   const auto stream =
       at::detail::createCPUGenerator(stream_seed(seed_, "system_noise.share", step));
-  const auto chosen = at::rand({images.size(0), 1, 1, 1}, stream, at::kFloat).lt(share_);
+  const auto chosen = rows.of(at::rand({rows.total, 1, 1, 1}, stream, at::kFloat).lt(share_));
   return at::where(generator::upload(chosen, images.device()), changed(images, step), images)
       .contiguous(images.suggest_memory_format());
 }

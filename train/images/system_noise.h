@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "parallel/ranks.h"
+
 namespace zsq::train {
 
 // Values that pixels 0 and 255 have for the network, by channel, and the order of its channels.
@@ -27,8 +29,13 @@ class SystemNoise {
   // f32 [N, 3, H, W], as the network takes them. The chosen images are enlarged by a factor in
   // [1.1, 2.5] (bicubic), come back by nearest, box, bilinear, bicubic or bilinear without
   // antialias, go through NV12 in half of the steps, and are rounded to 8 bits. Factor, filter and
-  // NV12 are those of the step. Depends on (seed, step, N); no gradients.
-  at::Tensor operator()(const at::Tensor& images, std::uint64_t step) const;
+  // NV12 are those of the step. Images are `rows` of a batch; depends on (seed, step, size of the
+  // batch); no gradients.
+  at::Tensor operator()(const at::Tensor& images, std::uint64_t step,
+                        const parallel::Rows& rows) const;
+  at::Tensor operator()(const at::Tensor& images, std::uint64_t step) const {
+    return (*this)(images, step, {0, images.size(0), images.size(0)});
+  }
 
  private:
   at::Tensor changed(const at::Tensor& images, std::uint64_t step) const;

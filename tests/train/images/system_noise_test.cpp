@@ -82,6 +82,14 @@ TEST(SystemNoise, DependsOnSeedAndStepAlone) {
   EXPECT_FALSE(SystemNoise(1, values(), 1)(images, 6).equal(once));
 }
 
+TEST(SystemNoise, RowsOfABatchAreThoseOfTheWhole) {
+  const SystemNoise noise(0.5, values(), 1);
+  const auto images = smooth_images(7);
+  const auto whole = noise(images, 4);
+  EXPECT_TRUE(noise(images.narrow(0, 0, 3), 4, {0, 3, 7}).equal(whole.narrow(0, 0, 3)));
+  EXPECT_TRUE(noise(images.narrow(0, 3, 4), 4, {3, 4, 7}).equal(whole.narrow(0, 3, 4)));
+}
+
 // Blue first: what red gets, blue does.
 TEST(SystemNoise, ChannelsInTheOtherOrder) {
   PixelValues bgr;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training split over ranks against training on one.
+// Covers also parallel/communicator, train/device_setup, train/rank_batch.
+#include "parallel/ranks.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/linspace.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <mutex>
+
+#include "core/error.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/thread_ranks.h"
+#include "tests/train/tiny.h"
+#include "train/checkpoint.h"
+#include "train/images/image_bank.h"
+#include "train/parameters.h"
+#include "train/rank_batch.h"
+#include "train/step.h"
+
+namespace zsq::train {
+namespace {
+
+using parallel::Communicator;
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return a.sub(b).abs().max().item<double>();
+}
+
+TEST(Ranks, ShareABatchByRows) {
+  test::ThreadRanks(3).run([](Communicator& ranks) {
+    const auto rows = parallel::rows_of(ranks, 8);  // 2, 3 and 3
+    EXPECT_EQ(rows.first, std::vector({0, 2, 5})[static_cast<std::size_t>(ranks.rank())]);
+    EXPECT_EQ(rows.count, ranks.rank() == 0 ? 2 : 3);
+    EXPECT_THROW(parallel::rows_of(ranks, 2), Error);
+  });
+  const auto rows = parallel::rows_of(parallel::alone(), 8);
+  EXPECT_TRUE(rows.whole());
+}
+
+TEST(Ranks, SumTensorsOfAnyShapeAndType) {
+  test::ThreadRanks(2).run([](Communicator& ranks) {
+    const double n = 1 + ranks.rank();
+    const auto images = at::full({2, 3, 4, 4}, n).contiguous(at::MemoryFormat::ChannelsLast);
+    images.select(1, 1).fill_(10 * n);
+    const auto sums =
+        parallel::summed(ranks, {images, at::full({}, n, at::kDouble), at::full({5}, -n)});
+    EXPECT_EQ(sums[0].strides(), images.strides());
+    EXPECT_TRUE(sums[0].select(1, 0).eq(3).all().item<bool>());
+    EXPECT_TRUE(sums[0].select(1, 1).eq(30).all().item<bool>());
+    EXPECT_EQ(sums[1].item<double>(), 3);
+    EXPECT_TRUE(sums[2].eq(-3).all().item<bool>());
+    EXPECT_EQ(images.max().item<float>(), 10 * n);
+    EXPECT_TRUE(parallel::on_any(ranks, ranks.rank() == 1));
+    EXPECT_FALSE(parallel::on_any(ranks, false));
+    EXPECT_EQ(parallel::agreed(ranks, n), 1);
+  });
+}
+
+// Images, and the gradients of a loss that couples all of them, of parts and of the whole.
+TEST(Ranks, MakeTheImagesOfTheWholeBatch) {
+  Tiny tiny;
+  const auto whole = tiny.generator.draw(9, 5);
+  const auto parameters = tensors_of(trainable(tiny.generator.parameters()));
+  const auto target = at::linspace(-1, 1, 9 * 3 * 8 * 8).view({9, 3, 8, 8});
+  const auto images = tiny.generator.forward(whole);
+  const auto expected = torch::autograd::grad({images.sub(target).square().mean()}, parameters);
+  std::mutex mutex;
+  test::ThreadRanks(2).run([&](Communicator& ranks) {
+    const auto rows = parallel::rows_of(ranks, 9);
+    Tiny own;
+    const auto part = own.generator.forward(whole.rows(rows.first, rows.count), Precision::fp32,
+                                            part_of(ranks, rows));
+    const auto loss = part.sub(rows.of(target)).square().mean().mul(rows.share());
+    const auto gradients = parallel::summed(
+        ranks, torch::autograd::grad({loss}, tensors_of(trainable(own.generator.parameters()))));
+    const std::lock_guard lock(mutex);
+    EXPECT_LT(difference(part, rows.of(images)), 1e-4);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_LT(difference(gradients[i], expected[i]),
+                1e-4 * expected[i].abs().max().item<double>() + 1e-7)
+          << i;
+  });
+}
+
+TEST(Ranks, PoolMomentsAndTheirGradients) {
+  Tiny tiny;
+  const auto random = at::detail::createCPUGenerator(3);
+  const auto x = at::randn({7, 4, 3, 3}, random, at::kFloat).mul_(0.1).add_(30);
+  const auto moments_in = [](const at::Tensor& t) { return losses::batch_moments({t}); };
+  const auto loss_of = [](const losses::Moments& m) {
+    return m.mean.square().sum().add(m.variance.pow(3).sum(), 1e4);
+  };
+  const auto all = x.clone().requires_grad_(true);
+  const auto expected = moments_in(all)[0];
+  const auto gradient = torch::autograd::grad({loss_of(expected)}, {all})[0];
+  test::ThreadRanks(2).run([&](Communicator& ranks) {
+    const auto rows = parallel::rows_of(ranks, 7);
+    const auto part = rows.of(x).clone().requires_grad_(true);
+    const auto pooled = moments_of_batch(ranks, rows, moments_in(part))[0];
+    EXPECT_LT(difference(pooled.mean, expected.mean), 1e-5);
+    EXPECT_LT(difference(pooled.variance, expected.variance), 1e-6);
+    const auto own = torch::autograd::grad({loss_of(pooled)}, {part})[0];
+    EXPECT_LT(difference(own, rows.of(gradient)), 1e-4 * gradient.abs().max().item<double>());
+  });
+}
+
+// A run of the tiny network; `change` sets it up.
+struct RankRun {
+  Tiny tiny;
+  Watch watch;
+  TrainReport report;
+};
+using Change = std::function<void(RankRun&, TrainJob&)>;
+
+void run_one(RankRun& own, Communicator& ranks, const Change& change) {
+  auto job = own.tiny.job(ranks);
+  change(own, job);
+  own.report = run(job, own.watch);
+}
+
+std::vector<RankRun> run_on(int size, const Change& change) {
+  std::vector<RankRun> runs(static_cast<std::size_t>(size));
+  test::ThreadRanks(size).run([&](Communicator& ranks) {
+    run_one(runs[static_cast<std::size_t>(ranks.rank())], ranks, change);
+  });
+  return runs;
+}
+
+double metric(const Progress& progress, std::size_t place) {
+  return progress.metrics.at(place).second;
+}
+
+void expect_near(double a, double b, double tolerance) {
+  EXPECT_NEAR(a, b, tolerance * std::max(std::abs(a), std::abs(b)));
+}
+
+// Losses of every iteration and the last weights are those of one rank, to float tolerance; those
+// of all ranks are equal in each bit.
+void expect_like_one_rank(int size, const Change& change, double of_student_loss = 2e-3) {
+  RankRun one;
+  run_one(one, parallel::alone(), change);
+  const auto runs = run_on(size, change);
+  for (const auto& own : runs) {
+    expect_equal(own.tiny.student.parameters, runs[0].tiny.student.parameters);
+    ASSERT_EQ(own.watch.seen.size(), one.watch.seen.size());
+    for (std::size_t i = 0; i < one.watch.seen.size(); ++i) {
+      const auto &now = own.watch.seen[i], &before = one.watch.seen[i];
+      SCOPED_TRACE(i);
+      expect_near(metric(now, 0), metric(before, 0), 1e-4);
+      expect_near(now.details[0].second, before.details[0].second, 1e-4);
+      if (before.metrics.size() < 2) continue;
+      expect_near(metric(now, 1), metric(before, 1), of_student_loss);
+      EXPECT_NEAR(metric(now, 2), metric(before, 2), 1e-6);
+    }
+    const auto expected = tensors_of(one.tiny.generator.parameters()),
+               generator = tensors_of(own.tiny.generator.parameters());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_LT(difference(generator[i], expected[i]), 2e-4) << i;
+    for (const auto& name : one.tiny.student.parameters.names()) {
+      const auto value = one.tiny.student.parameters.at(name);
+      EXPECT_LT(difference(own.tiny.student.parameters.at(name), value),
+                1e-3 * value.abs().max().item<double>() + 1e-7)
+          << name;
+    }
+  }
+}
+
+TEST(RanksTrain, LikeOneRank) {
+  const auto as_it_is = [](RankRun&, TrainJob&) {};
+  expect_like_one_rank(2, as_it_is);
+  // 2, 3 and 3 images. Some activations lie so near a threshold that they take the other code.
+  expect_like_one_rank(3, as_it_is, 0.05);
+}
+
+TEST(RanksTrain, LikeOneRankWithEveryLossTerm) {
+  expect_like_one_rank(2, [](RankRun&, TrainJob& job) {
+    job.options.loss_terms = {};
+    for (const auto& term : losses::terms()) job.options.loss_terms.push_back({term.name, 0.5});
+    job.options.inundation = Inundation::off;
+    job.options.lr = 1e-3;
+  });
+}
+
+TEST(RanksTrain, LikeOneRankWithABankAndChecks) {
+  const auto random = at::detail::createCPUGenerator(5);
+  const test::TempFolder folder;
+  ImageOptions crops;
+  crops.augment_share = 1;
+  // Five of eight images: one rank has none but those of the bank.
+  const BankDraws bank({at::randn({20, 3, 8, 8}, random, at::kFloat), {}}, 0.6, crops, 1);
+  expect_like_one_rank(2, [&](RankRun&, TrainJob& job) {
+    job.bank = &bank;
+    job.options.learnable_scales = LearnableScales::all;
+    job.options.validation_checks = 2;
+    job.options.validation_images = 12;
+    job.checkpoint = folder / ("state" + std::to_string(job.ranks.size()));
+    job.checkpoint_every = 2;
+  });
+}
+
+ErrorCode code_of(const std::function<void()>& f, std::string& message) {
+  try {
+    f();
+  } catch (const Error& error) {
+    message = error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorCode::internal;
+}
+
+TEST(RanksTrain, StopTogetherAndGoOnToTheSameResult) {
+  const test::TempFolder folder;
+  const auto file = folder / "state.safetensors";
+  const auto unbroken = run_on(2, [](RankRun&, TrainJob&) {});
+  std::string message;
+  const auto stop = [&] {
+    run_on(2, [&](RankRun& own, TrainJob& job) {
+      job.checkpoint = file;
+      if (job.ranks.rank() == 1) own.watch.stop_after = 6;  // the other is not asked
+    });
+  };
+  EXPECT_EQ(code_of(stop, message), ErrorCode::stopped);
+  EXPECT_EQ(iterations_in(file), 6);
+  const auto resumed = run_on(2, [&](RankRun&, TrainJob& job) {
+    job.checkpoint = file;
+    job.resume = true;
+  });
+  for (const auto& own : resumed)
+    expect_equal(own.tiny.student.parameters, unbroken[0].tiny.student.parameters);
+}
+
+// A bit that differs is found, and the checkpoint before it stands.
+TEST(RanksTrain, ThatDifferSaveNothing) {
+  const test::TempFolder folder;
+  const auto file = folder / "state.safetensors";
+  std::string message;
+  const auto differ = [&] {
+    run_on(2, [&](RankRun& own, TrainJob& job) {
+      job.checkpoint = file;
+      job.checkpoint_every = 4;
+      if (job.ranks.rank() == 1)
+        own.watch.at_step = [&own](std::int64_t step) {
+          if (step == 6) own.tiny.student.parameters.at("fc.bias").detach()[2].add_(1e-3);
+        };
+    });
+  };
+  EXPECT_EQ(code_of(differ, message), ErrorCode::internal);
+  EXPECT_NE(message.find("rank 0 has other values than rank 1"), std::string::npos) << message;
+  EXPECT_EQ(iterations_in(file), 4);
+}
+
+TEST(RanksTrain, RefuseWhatTheyCannotShare) {
+  std::string message;
+  const auto with = [&](const std::function<void(TrainJob&)>& change) {
+    return code_of([&] { run_on(2, [&](RankRun&, TrainJob& job) { change(job); }); }, message);
+  };
+  EXPECT_EQ(with([](TrainJob& job) { job.time_budget = 60; }), ErrorCode::usage);
+  EXPECT_EQ(with([](TrainJob& job) { job.options.batch_size = 1; }), ErrorCode::usage);
+  EXPECT_NE(message.find("cannot be split over 2 ranks"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace zsq::train
