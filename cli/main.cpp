@@ -29,6 +29,8 @@ constexpr Verb kVerbs[] = {
     {"eval", "top-1 and top-5 of a float or quantized model", eval},
     {"generate", "synthetic images of a model's classes, for this or any other tool", generate,
      true},
+    {"export", "the model of a finished run for another runtime, and how that executes each layer",
+     export_verb},
     {"run", "class and score per image, or a comparison with stored arrays", run},
     {"report", "finished runs side by side, as tables and as a page", report},
     {"select", "ranks finished runs by nearness to the original, without real images", select},

@@ -95,9 +95,9 @@ class Bounds {
     }
     const Range& seen = ranges_[before];
     const auto beyond = [](double x, double sign) { return x + sign * kRounding * std::abs(x); };
-    bounds_[id] = {static_cast<std::uint8_t>(lowest), static_cast<std::uint8_t>(highest),
-                   lowest > 0 && !(code(beyond(seen.least, -1)) >= lowest),
-                   highest < 255 && !(code(beyond(seen.most, 1)) <= highest)};
+    bounds_[id] = {static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest),
+                   !(code(beyond(seen.least, -1)) >= lowest),
+                   !(code(beyond(seen.most, 1)) <= highest)};
     return {(lowest - zero_point) * scale, (highest - zero_point) * scale};
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.h"
 #include "quant/student.h"
 
 namespace zsq::exporters {
@@ -17,7 +18,22 @@ using Metadata =
 
 struct ExecutesAs {
   std::string layer, op;
-  std::string executes_as, reason;  // "int8", "int8, slow", "float"; the rule that decides
+  std::string executes_as;  // "int8", "int8, slow", "float"
+  std::string speed;        // "fast", "slower than float", "as float"
+  std::string reason;       // the rule that decides
+};
+
+// What a target cannot hold without changing values: layers or quantizers, and why.
+struct Refusal {
+  std::string node, reason;
+};
+class RefusedByTarget : public Error {
+ public:
+  RefusedByTarget(Target target, std::vector<Refusal> refusals);
+  const std::vector<Refusal>& refusals() const { return refusals_; }
+
+ private:
+  std::vector<Refusal> refusals_;
 };
 
 struct ExportReport {
@@ -29,13 +45,14 @@ struct ExportOptions {
   bool packed = false;  // ONNX: weights of 4 bits and fewer take 4 bits of the file
 };
 
-// ONNX with Q/DQ nodes, opset 13 (17 where an operator needs it), for the student's target, input
-// "input" [N, C, H, W], output "logits". BatchNorm is folded exactly; activations uint8 with an
-// integer Clip (Min before an Add) where fewer than 8 bits or a Clip that was folded in ask for
-// one; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel (8-bit
-// asymmetric weights, where asked for: uint8 with zero points); int32 bias. With options.packed,
-// opset 21 and exporters/packed_codes.h; a layer of which a code left its grid when BatchNorm was
-// folded (quant/fold_batch_norm.h) stays int8.
+// ONNX with Q/DQ nodes for the student's target, in the form that its file in this folder states
+// (exporters/onnxruntime.h, ...); opset 13, or the first that has what the form or an operator
+// needs; input "input" [N, C, H, W], output "logits". BatchNorm is folded exactly. Activations are
+// uint8 unless the form says otherwise, limited where fewer than 8 bits or a Clip that was folded
+// in ask for it; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel
+// (8-bit asymmetric weights, where asked for: uint8 with zero points). With options.packed, opset
+// 21 and exporters/packed_codes.h; a layer of which a code left its grid when BatchNorm was folded
+// (quant/fold_batch_norm.h) stays int8. RefusedByTarget if the target would compute another thing.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options = {});
 

@@ -53,8 +53,13 @@ std::string OnnxBuilder::scalar(const std::string& name, std::uint8_t value) {
   return constant(name, Array::from<std::uint8_t>(DType::u8, {}, {&value, 1}));
 }
 
+std::string OnnxBuilder::scalar(const std::string& name, std::int8_t value) {
+  return constant(name, Array::from<std::int8_t>(DType::i8, {}, {&value, 1}));
+}
+
 void OnnxBuilder::require_opset(std::int64_t opset) {
   model_.opset = std::max(model_.opset, opset);
+  if (model_.opset >= 21) model_.ir_version = 10;
 }
 
 void OnnxBuilder::rename(const std::string& from, const std::string& to) {

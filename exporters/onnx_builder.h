@@ -27,8 +27,9 @@ class OnnxBuilder {
   std::string integers(const std::string& name, const std::vector<std::int64_t>& values);
   std::string scalar(const std::string& name, float value);
   std::string scalar(const std::string& name, std::uint8_t value);
+  std::string scalar(const std::string& name, std::int8_t value);
 
-  void require_opset(std::int64_t opset);
+  void require_opset(std::int64_t opset);  // and the IR version that came with it
   // Gives a value another name everywhere.
   void rename(const std::string& from, const std::string& to);
 

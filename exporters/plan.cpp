@@ -33,6 +33,12 @@ std::string why_float(const quant::Student& student, const quant::TargetRules& r
   if (keeps_zero_points(plan.site[layer]->op->spec()) &&
       rules.weights.with_zero_points == quant::Execution::floating)
     return "its weights have zero points";
+  const quant::QuantizerSpec& weight = plan.site[layer]->op->spec();
+  if (has_four_bits(weight) && weight.num_bits <= rules.weights.four_bit_type)
+    return "its weights have a 4-bit type, which runtimes widen to float";
+  if (rules.weights.float_biases && models::is<models::Linear>(graph[layer]) &&
+      graph[layer].params.contains("bias"))
+    return "its bias is a float";
   if (!rule.quantized_output) return "";
   NodeId last = layer;
   while (last != graph.output && plan.consumers[last].size() == 1 &&
@@ -49,17 +55,23 @@ ExecutesAs verdict(const quant::Student& student, const quant::TargetRules& rule
                    NodeId layer) {
   const models::Node& node = student.graph[layer];
   const std::string reason = why_float(student, rules, plan, layer);
-  const auto says = [&](const char* executes_as, const std::string& why) {
-    return ExecutesAs{node.name, models::op_name(node.op), executes_as, why};
+  const auto says = [&](const char* executes_as, const char* speed, const std::string& why) {
+    return ExecutesAs{node.name, models::op_name(node.op), executes_as, speed, why};
   };
-  if (!reason.empty()) return says("float", reason);
+  if (!reason.empty()) return says("float", "as float", reason);
   if (keeps_zero_points(plan.site[layer]->op->spec()))
-    return says("int8, slow",
+    return says("int8, slow", "slower than float",
                 "its weights have zero points: " + std::string(rules.weights.cost_of_zero_points));
-  return says("int8", "input, weight and output are codes");
+  return says("int8", "fast",
+              rules.of(node).quantized_output ? "input, weight and output are codes"
+                                              : "input and weight are codes");
 }
 
 }  // namespace
+
+bool has_four_bits(const quant::QuantizerSpec& spec) {
+  return spec.num_bits <= 4 && spec.format == quant::NumberFormat::uniform;
+}
 
 const quant::ActivationQuantizer* calibrated_quantizer(const quant::Student& student, NodeId id) {
   const auto* op = quant::activation_quantizer(student.graph[id]);

@@ -18,6 +18,9 @@ struct Plan {
   std::vector<ExecutesAs> layers;              // one per convolution and linear layer
 };
 
+// Whether a weight fits into a type of 4 bits, with a zero point.
+bool has_four_bits(const quant::QuantizerSpec& spec);
+
 Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSite>& sites);
 
 // The node's activation quantizer where it has its scale, else null.

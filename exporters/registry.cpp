@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "exporters/export.h"
+#include "exporters/generic.h"
 #include "exporters/onnxruntime.h"
+#include "exporters/openvino.h"
+#include "exporters/qcdq.h"
+#include "exporters/qdq_model.h"
+#include "exporters/tensorrt.h"
 
 namespace zsq::exporters {
 namespace {
@@ -13,12 +17,28 @@ constexpr std::array kExporters{
     Exporter{"onnx", "model.onnx", export_onnx},
 };
 
-// What an ONNX file holds, in the order of Target.
-using MakeModel = formats::onnx::Model (*)(const quant::Student&, const Plan&,
-                                           const ExportOptions&);
-constexpr std::array<MakeModel, EnumNames<Target>::names.size()> kTargets{onnxruntime_model};
+// The form of an ONNX file, in the order of Target.
+template <class Form>
+const QdqForm& instance() {
+  static const Form form;
+  return form;
+}
+constexpr std::array<const QdqForm& (*)(), EnumNames<Target>::names.size()> kTargets{
+    instance<OnnxruntimeForm>, instance<OpenvinoForm>, instance<TensorrtForm>,
+    instance<GenericForm>, instance<QcdqForm>};
+
+std::string describe(Target target, const std::vector<Refusal>& refusals) {
+  std::string message = "target " + std::string(enum_name(target)) + " cannot hold " +
+                        std::to_string(refusals.size()) + " of this network's tensors exactly:";
+  for (const Refusal& refusal : refusals) message += "\n  " + refusal.node + ": " + refusal.reason;
+  return message;
+}
 
 }  // namespace
+
+RefusedByTarget::RefusedByTarget(Target target, std::vector<Refusal> refusals)
+    : Error(ErrorCode::unsupported_model, describe(target, refusals)),
+      refusals_(std::move(refusals)) {}
 
 std::span<const Exporter> registry() { return kExporters; }
 
@@ -26,8 +46,8 @@ ExportReport export_onnx(const quant::Student& student, const std::filesystem::p
                          const Metadata& metadata, const ExportOptions& options) {
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
   const Plan plan = make_plan(student, sites);
-  const MakeModel make = kTargets.at(static_cast<std::size_t>(student.options.target));
-  formats::onnx::Model model = make(student, plan, options);
+  const QdqForm& form = kTargets.at(static_cast<std::size_t>(student.options.target))();
+  formats::onnx::Model model = qdq_model(student, plan, form, options);
   model.producer_name = "zsq";
   model.producer_version = ZSQ_VERSION;
   model.metadata = metadata;

@@ -155,8 +155,9 @@ class Inserter {
 
   std::shared_ptr<const ActivationQuantizer> make_quantizer(const std::string& name,
                                                             std::int64_t bits) const {
-    return std::make_shared<ActivationQuantizer>(name,
-                                                 activation_spec(bits, student_.options.mode));
+    const auto& options = student_.options;
+    return std::make_shared<ActivationQuantizer>(
+        name, activation_spec(bits, options.mode, symmetric_activations(options, bits)));
   }
 
   const Graph& teacher_;

@@ -11,7 +11,7 @@
 namespace zsq {
 
 enum class Mode { paper, deploy };
-enum class Target { onnxruntime };
+enum class Target { onnxruntime, openvino, tensorrt, generic, qcdq };
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq, adaround };
@@ -27,7 +27,8 @@ struct EnumNames<Mode> {
 };
 template <>
 struct EnumNames<Target> {
-  static constexpr std::array<std::string_view, 1> names{"onnxruntime"};
+  static constexpr std::array<std::string_view, 5> names{"onnxruntime", "openvino", "tensorrt",
+                                                         "generic", "qcdq"};
 };
 template <>
 struct EnumNames<Symmetry> {
@@ -200,7 +201,9 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
           "quantize.mode",
           "paper: the published setting; deploy: the setting that a runtime executes in integers"},
       o.mode);
-  visit(SettingInfo{"quantize.target", "runtime whose rules for quantizers the student follows"},
+  visit(SettingInfo{"quantize.target",
+                    "runtime whose rules for quantizers the student follows, and for which "
+                    "model.onnx is written; tensorrt: 8-bit activations are symmetric"},
         o.target);
   visit_weight_settings(visit, o.weights);
   visit_gptq_settings(visit, o.gptq);

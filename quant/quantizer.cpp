@@ -30,8 +30,9 @@ QuantizerSpec level_table_spec(std::int64_t num_bits, Mode mode) {
           /*symmetric=*/true, surrogate_of(mode), NumberFormat::level_table};
 }
 
-QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode) {
-  return {num_bits, 0, (std::int64_t{1} << num_bits) - 1, false, surrogate_of(mode)};
+QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode, bool symmetric) {
+  const std::int64_t codes = std::int64_t{1} << num_bits, qmin = symmetric ? -codes / 2 : 0;
+  return {num_bits, qmin, qmin + codes - 1, symmetric, surrogate_of(mode)};
 }
 
 at::Tensor ActivationQuantizer::forward(const std::vector<at::Tensor>& inputs,

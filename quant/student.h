@@ -19,7 +19,7 @@ namespace zsq::quant {
 
 // Weights: qmin = -2^(b-1), qmax = 2^(b-1) - 1, but symmetric ones of 8 bits -127 to 127, so that
 // the codes of a channel with their signs changed fit into int8 too. Activations: qmin = 0, qmax =
-// 2^b - 1.
+// 2^b - 1; symmetric ones qmin = -2^(b-1), qmax = 2^(b-1) - 1.
 struct QuantizerSpec {
   std::int64_t num_bits = 8, qmin = 0, qmax = 255;
   bool symmetric = false;
@@ -28,7 +28,7 @@ struct QuantizerSpec {
 };
 QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode);
 QuantizerSpec level_table_spec(std::int64_t num_bits, Mode mode);
-QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode);
+QuantizerSpec activation_spec(std::int64_t num_bits, Mode mode, bool symmetric = false);
 
 class Quantizer : public models::CustomOp {
  public:

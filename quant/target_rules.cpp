@@ -2,8 +2,7 @@
 #include "quant/target_rules.h"
 
 #include <algorithm>
-
-#include "core/error.h"
+#include <array>
 
 namespace zsq::quant {
 namespace {
@@ -27,6 +26,47 @@ TargetRules onnxruntime_rules() {
   return rules;
 }
 
+void in_float(TargetRules& rules, std::string_view op) {
+  std::erase_if(rules.operators, [&](const OperatorRule& rule) { return rule.op == op; });
+}
+
+// Without the sums of codes that onnxruntime runs: a HardSigmoid is one in float. Layers may end in
+// float, but no weight has a zero point.
+TargetRules openvino_rules() {
+  TargetRules rules = onnxruntime_rules();
+  rules.name = "openvino";
+  rules.weights.with_zero_points = Execution::floating;
+  in_float(rules, "HardSigmoid");
+  for (OperatorRule& rule : rules.operators)
+    if (rule.op == "Conv2d" || rule.op == "Linear") rule.quantized_output = false;
+  return rules;
+}
+
+// NVIDIA, "Working with Quantized Types": symmetric quantization alone.
+TargetRules tensorrt_rules() {
+  TargetRules rules = openvino_rules();
+  rules.name = "tensorrt";
+  rules.activations.symmetric_bits = 8;
+  return rules;
+}
+
+// No single runtime: as onnxruntime runs these files.
+TargetRules generic_rules() {
+  TargetRules rules = onnxruntime_rules();
+  rules.name = "generic";
+  rules.weights.four_bit_type = 4;
+  in_float(rules, "HardSigmoid");
+  return rules;
+}
+
+TargetRules qcdq_rules() {
+  TargetRules rules = onnxruntime_rules();
+  rules.name = "qcdq";
+  rules.weights.float_biases = true;
+  in_float(rules, "HardSigmoid");
+  return rules;
+}
+
 }  // namespace
 
 const OperatorRule& TargetRules::of(const models::Node& node) const {
@@ -38,12 +78,10 @@ const OperatorRule& TargetRules::of(const models::Node& node) const {
 }
 
 const TargetRules& target_rules(Target target) {
-  static const TargetRules onnxruntime = onnxruntime_rules();
-  switch (target) {
-    case Target::onnxruntime:
-      return onnxruntime;
-  }
-  throw Error(ErrorCode::internal, "no rules for this target");
+  // In the order of Target.
+  static const std::array<TargetRules, EnumNames<Target>::names.size()> rules{
+      onnxruntime_rules(), openvino_rules(), tensorrt_rules(), generic_rules(), qcdq_rules()};
+  return rules.at(static_cast<std::size_t>(target));
 }
 
 bool is_pass_through(const TargetRules& rules, const models::Node& node) {
@@ -55,6 +93,11 @@ bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits) {
     return options.weights.symmetric == Symmetry::yes;
   return options.mode == Mode::deploy &&
          num_bits >= target_rules(options.target).weights.symmetric_bits;
+}
+
+bool symmetric_activations(const QuantOptions& options, std::int64_t num_bits) {
+  return options.mode == Mode::deploy &&
+         num_bits >= target_rules(options.target).activations.symmetric_bits;
 }
 
 }  // namespace zsq::quant

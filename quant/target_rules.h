@@ -32,11 +32,23 @@ struct WeightRule {
   // A layer whose weights keep zero points, as can be asked for.
   Execution with_zero_points = Execution::floating;
   std::string_view cost_of_zero_points;  // measured
+  // Uniform grids of so many bits and fewer are stored in a type of 4 bits, which is computed in
+  // float.
+  std::int64_t four_bit_type = 0;
+  // Biases are floats, with which a linear layer runs in float.
+  bool float_biases = false;
+};
+
+struct ActivationRule {
+  // From so many bits on, codes are signed with zero point 0. With fewer, the differences q - z fit
+  // into 8 bits whatever the zero point is.
+  std::int64_t symmetric_bits = 9;
 };
 
 struct TargetRules {
   std::string_view name;
   WeightRule weights;
+  ActivationRule activations;
   std::vector<OperatorRule> operators;  // the others run in float
   bool hard_swish_is_product = false;   // x * HardSigmoid(x), quantized in between, is faster
 
@@ -48,5 +60,7 @@ bool is_pass_through(const TargetRules& rules, const models::Node& node);
 
 // Whether weights of so many bits are on a symmetric grid.
 bool symmetric_weights(const QuantOptions& options, std::int64_t num_bits);
+// The same of activations.
+bool symmetric_activations(const QuantOptions& options, std::int64_t num_bits);
 
 }  // namespace zsq::quant

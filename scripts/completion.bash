@@ -11,6 +11,8 @@ _zsq() {
   elif [[ $previous == --set && $current != *=* ]]; then
     words=$("$zsq" recipes --settings 2>/dev/null | sed -n 's/^\([a-z][a-z_.]*\): .*/\1=/p')
     compopt -o nospace 2>/dev/null
+  elif [[ $previous == --target ]]; then
+    words=$("$zsq" "$verb" --help 2>/dev/null | sed -n 's/^ *--target \([a-z0-9|]*\).*/\1/p' | tr '|' ' ')
   elif [[ $current == -* ]]; then
     words=$("$zsq" "$verb" --help 2>/dev/null | grep -o -- '--[a-z][a-z0-9_]*' | sort -u)
   fi

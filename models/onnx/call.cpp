@@ -139,6 +139,10 @@ bool Call::is_initializer(std::size_t input) const {
   return importer_.initializers_.count(input_name(input)) > 0;
 }
 
+bool Call::is_four_bit_initializer(std::size_t input) const {
+  return importer_.four_bit_initializers_.count(input_name(input)) > 0;
+}
+
 void Call::charge(double elements, at::ScalarType type) const {
   importer_.charge(elements * static_cast<double>(c10::elementSize(type)));
 }

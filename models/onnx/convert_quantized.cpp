@@ -13,11 +13,13 @@ namespace {
 
 // Codes of the integer type: that of the zero point, or the attribute if there is none.
 std::pair<std::int64_t, std::int64_t> code_range(Call& call) {
+  if (call.has(2) ? call.is_four_bit_initializer(2) : call.integer("output_dtype", 2) == 21)
+    return {0, 15};
   auto type = call.has(2) ? call.constant(2).scalar_type() : at::kByte;
   if (!call.has(2) && call.integer("output_dtype", 2) == 3) type = at::kChar;
   if (type == at::kByte) return {0, 255};
   if (type == at::kChar) return {-128, 127};
-  call.fail("only uint8 and int8 codes are known");
+  call.fail("only uint8, int8 and uint4 codes are known");
 }
 
 std::int64_t zero_point_of(const Call& call) {

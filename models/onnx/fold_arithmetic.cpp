@@ -117,6 +117,7 @@ at::Tensor fold_quantize_linear(const Call& call) {
     type = call.constant(2).scalar_type();
     codes = codes.add(along_axis(call, call.constant(2).to(at::kFloat), x));
   }
+  if (call.has(2) && call.is_four_bit_initializer(2)) return codes.clamp(0, 15).to(at::kByte);
   if (type != at::kByte && type != at::kChar) call.fail("only uint8 and int8 codes are known");
   return (type == at::kByte ? codes.clamp(0, 255) : codes.clamp(-128, 127)).to(type);
 }

@@ -65,7 +65,7 @@ Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) 
   check_versions(file);
   onnx::Importer importer(file.opset, options);
   for (const auto& [name, array] : file.graph.initializers) {
-    importer.add_initializer(name, to_tensor(array));
+    importer.add_initializer(name, to_tensor(array), array.dtype == formats::DType::u4);
   }
   const auto& image = image_input(file.graph);
   Shape shape;

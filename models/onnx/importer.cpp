@@ -21,7 +21,8 @@ bool default_domain(const std::string& domain) { return domain.empty() || domain
 Importer::Importer(std::int64_t opset, const LoadOptions& options)
     : opset_(opset), options_(options) {}
 
-void Importer::add_initializer(const std::string& name, at::Tensor value) {
+void Importer::add_initializer(const std::string& name, at::Tensor value, bool has_four_bits) {
+  if (has_four_bits) four_bit_initializers_.insert(name);
   initializer_bytes_ += static_cast<double>(value.nbytes());
   values_[name].constant = std::move(value);
   initializers_.insert(name);

@@ -57,7 +57,8 @@ class Importer {
  public:
   Importer(std::int64_t opset, const LoadOptions& options);
 
-  void add_initializer(const std::string& name, at::Tensor value);
+  // has_four_bits: its type is UINT4, although the tensor holds bytes.
+  void add_initializer(const std::string& name, at::Tensor value, bool has_four_bits = false);
   // N x C x H x W; -1 leaves a dimension open. Error if that is no batch of images.
   void add_input(const std::string& name, const Shape& shape);
   void count_use(const std::string& name) { ++uses_[name]; }
@@ -78,7 +79,7 @@ class Importer {
   const LoadOptions& options_;
   Model model_;
   std::map<std::string, Value> values_;
-  std::set<std::string> initializers_, node_names_;
+  std::set<std::string> initializers_, four_bit_initializers_, node_names_;
   std::map<std::string, int> uses_;  // of each name, by live nodes and as the output
   std::vector<Shape> shapes_;        // index = NodeId, for a batch of one
   std::int64_t fixed_batch_ = -1;    // -1: the file leaves the batch open
@@ -121,6 +122,7 @@ class Call {
   const Shape& shape(NodeId node) const { return importer_.shape(node); }
   bool has_one_use(std::size_t input) const;  // under all names that stand for the same node
   bool is_initializer(std::size_t input) const;
+  bool is_four_bit_initializer(std::size_t input) const;
 
   // A list that is an attribute up to some opset and an input after it; none: neither is there.
   std::optional<std::vector<std::int64_t>> integers_of(const std::string& attribute,

@@ -2,6 +2,7 @@
 #include "tests/exporters/networks.h"
 
 #include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
 
 #include "core/seed.h"
 #include "quant/calibration/ranges.h"
@@ -148,6 +149,25 @@ quant::Student student_of(const models::Model& teacher, const QuantOptions& opti
   std::uint64_t seed = 100;
   quant::calibrate(student, [&] { return normal({16, shape[0], shape[1], shape[2]}, ++seed); });
   return student;
+}
+
+double code_worth(const quant::Student& student) {
+  double worth = 0;
+  for (const quant::WeightSite& site : quant::weight_sites(student)) {
+    const models::Node& layer = student.graph[site.layer];
+    const auto* input = quant::activation_quantizer(student.graph[layer.inputs[0]]);
+    if (!models::is<models::Linear>(layer) || !input) continue;
+    worth = student.parameters.at(input->scale_name()).item<double>() *
+            student.parameters.at(site.parameter).abs().max().item<double>();
+  }
+  return worth;
+}
+
+void expect_same_up_to_flips(const at::Tensor& logits, const at::Tensor& expected,
+                             const quant::Student& student) {
+  const at::Tensor gap = (logits - expected).abs();
+  EXPECT_LE(gap.max().item<double>(), 6 * code_worth(student));
+  EXPECT_LE(gap.mean().item<double>(), code_worth(student));
 }
 
 }  // namespace zsq::test

@@ -27,4 +27,14 @@ models::Model convnext_units(std::uint64_t seed = 4);
 // Quantized and calibrated on random images.
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options);
 
+// What one code of the last layer's input is worth in a logit, at most.
+double code_worth(const quant::Student& student);
+
+// A value that lies on a threshold but for the last bit of a float, or for what its bias was
+// rounded by, may round the other way; such a code moves a few others after it. (A channel that is
+// the same everywhere may do so everywhere: of the seeds 1 to 7 of awkward_network, 4 has none
+// that does.) A wrong bound, zero point or scale moves logits much further.
+void expect_same_up_to_flips(const at::Tensor& logits, const at::Tensor& expected,
+                             const quant::Student& student);
+
 }  // namespace zsq::test

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/exporters/python.h"
 
+#include <sys/wait.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "formats/npy.h"
@@ -14,17 +17,34 @@ namespace zsq::test {
 
 namespace {
 
-// Runs a program of this folder; throws with what it said where it fails.
-std::string run_python(const std::string& program, const std::vector<std::string>& arguments,
-                       const std::string& log) {
+struct Said {
+  int status;
+  std::string text;
+};
+
+Said run(const std::string& program, const std::vector<std::string>& arguments,
+         const std::string& log) {
   const std::string script = std::string(ZSQ_SOURCE_DIR) + "/tests/exporters/" + program;
   std::string command = "'" + python_program().string() + "' -B '" + script + "'";
   for (const std::string& argument : arguments) command += " '" + argument + "'";
   const int status = std::system((command + " > '" + log + "' 2>&1").c_str());
   std::ifstream stream(log);
   const std::string said(std::istreambuf_iterator<char>(stream), {});
-  if (status != 0) throw std::runtime_error(said);
-  return said;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said};
+}
+
+// Runs a program of this folder; throws with what it said where it fails.
+std::string run_python(const std::string& program, const std::vector<std::string>& arguments,
+                       const std::string& log) {
+  const Said said = run(program, arguments, log);
+  if (said.status != 0) throw std::runtime_error(said.text);
+  return said.text;
+}
+
+std::string store_images(const std::filesystem::path& model, const at::Tensor& images) {
+  const std::string path = model.string() + ".in.npz";
+  formats::write_npz(path, {{"images", models::to_array(images)}});
+  return path;
 }
 
 }  // namespace
@@ -33,10 +53,40 @@ std::string structure_faults(const std::filesystem::path& model) {
   return run_python("check_structure.py", {model.string()}, model.string() + ".log");
 }
 
+TargetResult check_target(const std::string& target, const std::filesystem::path& model,
+                          const at::Tensor& images) {
+  const std::string input = store_images(model, images), output = model.string() + ".out.npz";
+  TargetResult result;
+  result.faults = run_python("check_target.py", {target, model.string(), input, output},
+                             model.string() + ".log");
+  const formats::NamedArrays arrays = formats::read_npz(output);
+  result.logits = models::to_tensor(*formats::find(arrays, "logits"));
+  const auto counts = formats::find(arrays, "counts")->as<std::int64_t>();
+  result.layers = counts[0];
+  result.integer_layers = counts[1];
+  return result;
+}
+
+std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
+                                        const at::Tensor& images) {
+  constexpr int kNotInstalled = 77;
+  const Said said = run("qonnx_of_qcdq.py", {model.string(), store_images(model, images)},
+                        model.string() + ".log");
+  if (said.status == kNotInstalled) return std::nullopt;
+  if (said.status != 0) throw std::runtime_error(said.text);
+  std::istringstream lines(said.text);
+  std::string widths;
+  std::getline(lines, widths);
+  QonnxResult result;
+  std::istringstream words(widths);
+  for (int width = 0; words >> width;) result.widths.push_back(width);
+  lines >> result.relative_error;
+  return result;
+}
+
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images) {
   const auto beside = [&](const char* suffix) { return model.string() + suffix; };
-  const std::string input = beside(".in.npz"), output = beside(".out.npz");
-  formats::write_npz(input, {{"images", models::to_array(images)}});
+  const std::string input = store_images(model, images), output = beside(".out.npz");
   std::cout << run_python("compare_with_onnxruntime.py", {model.string(), input, output},
                           beside(".log"));
   const formats::NamedArrays arrays = formats::read_npz(output);

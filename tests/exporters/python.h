@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace zsq::test {
 
@@ -19,6 +22,24 @@ struct RuntimeResult {
 
 // Runs the file on f32 images [N, C, H, W]; throws with the program's output where it fails.
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images);
+
+// What check_target.py says of a file: faults against the target's rules, a line each, and what its
+// runtime makes of it.
+struct TargetResult {
+  std::string faults;
+  at::Tensor logits;
+  std::int64_t layers = 0, integer_layers = 0;
+};
+TargetResult check_target(const std::string& target, const std::filesystem::path& model,
+                          const at::Tensor& images);
+
+// QONNX on the first image (qonnx_of_qcdq.py); nothing where it is not installed.
+struct QonnxResult {
+  std::vector<int> widths;    // of its Quant nodes
+  double relative_error = 0;  // of the logits
+};
+std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
+                                        const at::Tensor& images);
 
 // What check_structure.py finds against the file: a line for each fault, empty if it is fast.
 std::string structure_faults(const std::filesystem::path& model);

@@ -34,6 +34,10 @@ class Completion(unittest.TestCase):
     def test_settings(self):
         self.assertIn("quantize.gptq.images=", offered("quantize", "--set", "quantize."))
 
+    def test_targets(self):
+        self.assertEqual(offered("export", "folder", "--target", "tens"), ["tensorrt"])
+        self.assertIn("qcdq", offered("export", "--target", ""))
+
     def test_files(self):
         self.assertIn(str(SCRIPT), offered("quantize", str(SCRIPT)[:-2]))
 

@@ -165,5 +165,37 @@ TEST(Calibrate, SaysWhichTensorIsNotFinite) {
   }
 }
 
+// TensorRT knows no zero points: 8 bits are signed, fewer stay what they are.
+TEST(Calibrate, TensorrtHasSymmetricEightBits) {
+  QuantOptions options = options_for(ActivationRange::min_max);
+  const auto asymmetric = [&] {
+    Student student = insert_quantizers(test::residual_network(), options);
+    Batches batches;
+    calibrate(student, batches.next());
+    return student;
+  };
+  const Student before = asymmetric();
+  options.target = Target::tensorrt;
+  const Student student = asymmetric();
+  int eight = 0;
+  for (const auto id : activation_sites(student.graph)) {
+    const QuantizerSpec& spec = activation_quantizer(student.graph[id])->spec();
+    const std::string& name = activation_quantizer(student.graph[id])->name();
+    const float scale = scale_of(before, name), zero = zero_point_of(before, name);
+    if (spec.num_bits < 8) {
+      EXPECT_EQ(scale_of(student, name), scale);
+      EXPECT_EQ(zero_point_of(student, name), zero);
+      continue;
+    }
+    ++eight;
+    EXPECT_EQ(spec.qmin, -128);
+    EXPECT_EQ(spec.qmax, 127);
+    EXPECT_EQ(zero_point_of(student, name), 0);
+    const float least = -zero * scale, most = (255 - zero) * scale;
+    EXPECT_NEAR(scale_of(student, name), std::max(-least / 128, most / 127), 0.6F * scale / 127);
+  }
+  EXPECT_GE(eight, 3);
+}
+
 }  // namespace
 }  // namespace zsq::quant

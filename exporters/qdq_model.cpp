@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/onnxruntime.h"
+#include "exporters/qdq_model.h"
 
 #include <algorithm>
 
 #include "core/error.h"
-#include "exporters/code_bounds.h"
 #include "exporters/float_ops.h"
-#include "exporters/layer_codes.h"
 #include "models/execute.h"
 #include "models/load.h"
 
@@ -20,8 +18,10 @@ constexpr const char* kOutput = "logits";
 
 class Converter {
  public:
-  Converter(const quant::Student& student, const Plan& plan, const ExportOptions& options)
+  Converter(const quant::Student& student, const Plan& plan, const QdqForm& form,
+            const ExportOptions& options)
       : student_(student),
+        form_(form),
         options_(options),
         graph_(student.graph),
         plan_(plan),
@@ -32,6 +32,7 @@ class Converter {
   formats::onnx::Model run() && {
     builder_.unique(kOutput);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
+    if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
     builder_.rename(value(graph_.output), kOutput);
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
@@ -94,44 +95,58 @@ class Converter {
   std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
     const NodeId before = graph_[id].inputs[0];
     const auto pooled = pooled_.find(before);
-    if (calibrated_quantizer(student_, before))
-      return quantize_value(id, op, requantized(id), bounds_[id]);
-    if (pooled == pooled_.end()) return quantize_value(id, op, value(before), bounds_[id]);
+    if (form_.sums_codes() && calibrated_quantizer(student_, before))
+      return quantize_value(id, op, requantized(id));
+    if (pooled == pooled_.end()) return quantize_value(id, op, value(before));
     // The pool runs in integers only where a quantizer is right after it, so one more comes
     // between the pool and the Flatten; it changes no value.
-    const std::string on_grid = quantize_value(id, op, pooled->second, bounds_[id]);
-    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name), {});
+    const std::string on_grid = quantize_value(id, op, pooled->second);
+    bounds_[id].reached_below = bounds_[id].reached_above = false;
+    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name));
   }
 
   float number(const std::string& parameter) const {
     return student_.parameters.at(parameter).item<float>();
   }
 
-  std::string zero_point(const quant::ActivationQuantizer& op) {
-    return builder_.scalar(op.zero_point_name(),
-                           static_cast<std::uint8_t>(number(op.zero_point_name())));
+  ActivationCodes describe(NodeId id, const quant::ActivationQuantizer& op) const {
+    const auto& users = plan_.consumers[id];
+    return {.name = graph_[id].name,
+            .scale_name = op.scale_name(),
+            .zero_point_name = op.zero_point_name(),
+            .spec = op.spec(),
+            .scale = number(op.scale_name()),
+            .zero_point = static_cast<std::int64_t>(number(op.zero_point_name())),
+            .bounds = bounds_[id],
+            .feeds_addition =
+                std::any_of(users.begin(), users.end(),
+                            [&](NodeId user) { return models::is<models::Add>(graph_[user]); }),
+            .feeds_four_bit_layers =
+                !users.empty() && std::all_of(users.begin(), users.end(), [&](NodeId user) {
+                  return plan_.site[user] && has_four_bits(plan_.site[user]->op->spec());
+                })};
   }
 
-  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op, const std::string& x,
-                             const CodeBounds& bounds) {
-    const std::string scale = builder_.scalar(op.scale_name(), number(op.scale_name()));
-    const std::string zero = zero_point(op);
-    const std::string& name = graph_[id].name;
-    codes_[id] =
-        clamped(builder_.node("QuantizeLinear", {x, scale, zero}, name + ".codes"), id, bounds);
+  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op,
+                             const std::string& x) {
+    const ActivationCodes activation = describe(id, op);
+    refuse(graph_[id].name, form_.refusal(activation));
+    const CodeTensor& tensor = codes_[id] = form_.quantize(builder_, x, activation);
     // Sums that read the codes alone: onnxruntime would compute a value that nothing uses.
     const auto& users = plan_.consumers[id];
     if (!users.empty() &&
         std::all_of(users.begin(), users.end(), [&](NodeId user) { return plan_.saturates[user]; }))
-      return codes_[id];
-    return builder_.node("DequantizeLinear", {codes_[id], scale, zero}, name);
+      return tensor.codes;
+    return builder_.node("DequantizeLinear", {tensor.codes, tensor.scale, tensor.zero_point},
+                         graph_[id].name);
   }
 
   // A constant as one operand of a sum that is to run on codes.
   std::string addend(const std::string& name, std::uint8_t code, float scale) {
     return builder_.node(
         "DequantizeLinear",
-        {builder_.scalar(name + ".codes", code), builder_.scalar(name + ".scale", scale), bound(0)},
+        {builder_.scalar(name + ".codes", code), builder_.scalar(name + ".scale", scale),
+         builder_.scalar("code_0", std::uint8_t{0})},
         name);
   }
 
@@ -151,27 +166,9 @@ class Converter {
     const std::string scale =
         builder_.scalar(name + ".scale", number(input.scale_name()) * static_cast<float>(op.alpha));
     const std::string scaled = builder_.node(
-        "DequantizeLinear", {codes_.at(x), scale, zero_point(input)}, name + ".scaled");
+        "DequantizeLinear", {codes_.at(x).codes, scale, codes_.at(x).zero_point}, name + ".scaled");
     return builder_.node("Add", {scaled, addend(name + ".beta", 1, static_cast<float>(op.beta))},
                          name);
-  }
-
-  // onnxruntime takes half the time for a Clip of a Min's. OpenVINO rounds differently with one
-  // where an Add follows.
-  std::string clamped(const std::string& codes, NodeId id, const CodeBounds& bounds) {
-    if (!bounds.clamp_below && !bounds.clamp_above) return codes;
-    const std::string name = graph_[id].name + ".codes";
-    const auto& users = plan_.consumers[id];
-    const bool is_added = std::any_of(users.begin(), users.end(), [&](NodeId user) {
-      return models::is<models::Add>(graph_[user]);
-    });
-    if (is_added && !bounds.clamp_below)
-      return builder_.node("Min", {codes, bound(bounds.highest)}, name);
-    return builder_.node("Clip", {codes, bound(bounds.lowest), bound(bounds.highest)}, name);
-  }
-
-  std::string bound(std::uint8_t code) {
-    return builder_.scalar("code_" + std::to_string(code), code);
   }
 
   std::string layer(NodeId id) {
@@ -207,44 +204,19 @@ class Converter {
     const models::Node& node = graph_[id];
     const auto* input = calibrated_quantizer(student_, node.inputs[0]);
     std::optional<InputCodes> grid;
-    if (input)
-      grid = {student_.parameters.at(input->scale_name()).item<float>(), input->spec().qmax};
-    LayerCodes codes = layer_codes(quant::integer_weights(student_, site), grid, options_.packed);
-    const std::string weight = node.name + ".weight", bias = node.name + ".bias";
-    OnnxBuilder::Values values{
-        builder_.node("DequantizeLinear",
-                      {codes.packed ? unpack(weight, std::move(*codes.packed))
-                                    : builder_.constant(weight + ".codes", std::move(codes.weight)),
-                       builder_.constant(weight + ".scale", std::move(codes.scale)),
-                       builder_.constant(weight + ".zero_point", std::move(codes.zero_point))},
-                      weight, {{"axis", std::int64_t{0}}})};
-    if (codes.bias && codes.bias_scale)
-      values.push_back(
-          builder_.node("DequantizeLinear",
-                        {builder_.constant(bias + ".codes", std::move(*codes.bias)),
-                         builder_.constant(bias + ".scale", std::move(*codes.bias_scale))},
-                        bias, {{"axis", std::int64_t{0}}}));
-    else if (codes.bias)
-      values.push_back(builder_.constant(bias, std::move(*codes.bias)));
+    if (input) grid = {number(input->scale_name()), input->spec().qmax - input->spec().qmin};
+    const quant::IntegerWeights integers = quant::integer_weights(student_, site);
+    LayerCodes codes = layer_codes(integers, grid, options_.packed);
+    const WeightCodes weight{node.name + ".weight", site.op->spec(), integers, codes};
+    refuse(node.name, form_.refusal(weight));
+    OnnxBuilder::Values values{form_.weight(builder_, weight)};
+    if (codes.bias) values.push_back(form_.bias(builder_, weight, node.name + ".bias"));
     return values;
   }
 
-  // UINT4 came with opset 21 and IR version 10.
-  std::string unpack(const std::string& weight, PackedCodes packed) {
-    builder_.require_opset(21);
-    builder_.model().ir_version = 10;
-    const auto to_i32 = [&](const std::string& name, formats::Array array) {
-      return builder_.node("Cast", {builder_.constant(name, std::move(array))}, name + ".i32",
-                           {{"to", std::int64_t{6}}});
-    };
-    const std::string places =
-        builder_.node("Add",
-                      {to_i32(weight + ".ranks", std::move(packed.ranks)),
-                       to_i32(weight + ".offsets", std::move(packed.offsets))},
-                      weight + ".places");
-    return builder_.node("Gather",
-                         {builder_.constant(weight + ".levels", std::move(packed.levels)), places},
-                         weight + ".codes");
+  // All that a target cannot hold is told at once.
+  void refuse(const std::string& node, const std::string& reason) {
+    if (!reason.empty()) refused_.push_back({node, reason});
   }
 
   formats::onnx::ValueInfo value_info(const std::string& name, NodeId id) const {
@@ -257,22 +229,24 @@ class Converter {
   }
 
   const quant::Student& student_;
+  const QdqForm& form_;
   const ExportOptions& options_;
   const models::Graph& graph_;
   const Plan& plan_;
   std::vector<CodeBounds> bounds_;  // index = NodeId
   std::vector<models::Shape> shapes_;
   std::vector<std::string> values_;       // index = NodeId
-  std::map<NodeId, std::string> codes_;   // of a quantizer
+  std::map<NodeId, CodeTensor> codes_;    // of a quantizer
   std::map<NodeId, std::string> pooled_;  // [N, C, 1, 1] of a pool that drops the last two
+  std::vector<Refusal> refused_;
   OnnxBuilder builder_{13};
 };
 
 }  // namespace
 
-formats::onnx::Model onnxruntime_model(const quant::Student& student, const Plan& plan,
-                                       const ExportOptions& options) {
-  return Converter(student, plan, options).run();
+formats::onnx::Model qdq_model(const quant::Student& student, const Plan& plan, const QdqForm& form,
+                               const ExportOptions& options) {
+  return Converter(student, plan, form, options).run();
 }
 
 }  // namespace zsq::exporters
