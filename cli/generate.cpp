@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "launch/ranks.h"
 
 namespace zsq::cli {
 namespace {
@@ -67,6 +68,7 @@ int generate(const Arguments& arguments) {
   if (flags.has("form")) options.form = flags.get("form");
   Console console(flags);
   const GenerateReport report = zsq::generate(model, options, output, &console);
+  if (!launch::is_first()) return 0;
   if (json)
     std::cout << to_json(report) << "\n";
   else

@@ -2,6 +2,7 @@
 #include "pipeline/generate.h"
 
 #include "formats/hugging_face.h"
+#include "parallel/ranks.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_forms.h"
 #include "pipeline/images/image_job.h"
@@ -44,7 +45,8 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   if (pipeline::resolve_preprocessing(teacher, recipe, observer) || options.form == "png")
     preprocessing = pipeline::preprocessing_of(teacher, recipe.data);
   pipeline::require_statistics(teacher, recipe, observer);
-  pipeline::OutputFolder(output).prepare();
+  const bool first = parallel::is_first(parallel::current());
+  if (first) pipeline::OutputFolder(output).prepare();
 
   GenerateReport report;
   report.model = model_path.string();
@@ -57,6 +59,10 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   report.source_sha256 = formats::sha256_of_model(model_path);
 
   const train::ImageJob job = pipeline::image_job(teacher, recipe, options.images);
+  if (!first) {  // rank 0 writes
+    pipeline::make_images(job, observer, [](const train::MadeImages&) {});
+    return report;
+  }
   const auto [channels, height, width] = teacher.graph.input_shape;
   pipeline::Staging staging(output);
   const auto writer =

@@ -3,6 +3,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/rand.h>
 
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
+#include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/preprocessing.h"
 #include "train/images/image_bank.h"
@@ -96,6 +98,35 @@ at::Tensor make(const models::Model& teacher, const Recipe& recipe, const Distil
   return with_cutmix(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
 }
 
+// Undefined if they are not there.
+at::Tensor from_cache(const fs::path& file, const models::Model& teacher, const DistilledSet& set,
+                      Observer& observer) {
+  std::error_code unreachable;
+  if (file.empty() || !fs::exists(file, unreachable)) return {};
+  try {
+    return bank_images(file, teacher, set.images);
+  } catch (const Error& error) {
+    observer.on_message(LogLevel::warning,
+                        std::string(error.what()) + "; its images are generated again");
+    return {};
+  }
+}
+
+// Each machine has a cache of its own; what rank 0 has in its one counts. Undefined if it has none.
+at::Tensor of_first_rank(const at::Tensor& cached, const models::Model& teacher) {
+  auto& ranks = parallel::current();
+  if (!parallel::several(ranks)) return cached;
+  const double own = cached.defined() ? static_cast<double>(cached.size(0)) : 0;
+  const auto n = static_cast<std::int64_t>(parallel::agreed(ranks, own));
+  if (n == 0) return {};
+  const auto [channels, height, width] = teacher.graph.input_shape;
+  const auto images = cached.defined() ? cached.contiguous()
+                                       : at::empty({n, channels, height, width},
+                                                   at::TensorOptions(teacher.parameters.device()));
+  ranks.broadcast(images, 0);
+  return images;
+}
+
 }  // namespace
 
 fs::path cache_folder() {
@@ -128,21 +159,18 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
                             const Recipe& recipe, const DistilledSet& set, Observer& observer) {
   const auto metadata = describe(teacher, sha256, recipe, set);
   const fs::path file = file_of(metadata);
-  std::error_code unreachable;
-  if (!file.empty() && fs::exists(file, unreachable)) {
-    try {
-      return bank_images(file, teacher, set.images);
-    } catch (const Error& error) {
-      observer.on_message(LogLevel::warning,
-                          std::string(error.what()) + "; its images are generated again");
-    }
-  }
+  const bool first = parallel::is_first(parallel::current());
+  if (const auto cached =
+          of_first_rank(first ? from_cache(file, teacher, set, observer) : at::Tensor(), teacher);
+      cached.defined())
+    return cached;
   observer.on_message(LogLevel::info, "optimising " + std::to_string(set.images) + " images for " +
                                           set.purpose +
                                           (file.empty() ? "" : ", cached in " + file.string()));
   const at::Tensor images = make(teacher, recipe, set, observer);
-  if (!file.empty()) {
+  if (first && !file.empty()) {
     try {
+      std::error_code unreachable;
       fs::create_directories(file.parent_path(), unreachable);
       formats::write_safetensors(file, {{{"images", models::to_array(images)}}, metadata});
     } catch (const Error& error) {

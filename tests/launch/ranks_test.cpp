@@ -113,6 +113,19 @@ TEST_F(MpiRun, OfTwoRanksGivesWhatOneGives) {
   }
 }
 
+TEST_F(MpiRun, OfTwoRanksMakesTheImagesOfOne) {
+  const auto generate = [&](const char* name) {
+    return "generate " + tiny().model.string() + " -n 12 --form safetensors -o " + path(name) +
+           " --threads 1 --set generate.images.batch_size=4 --set generate.images.steps=5";
+  };
+  ASSERT_EQ(run(generate("one")).code, 0);
+  const Outcome two = run_ranks(2, generate("two"));
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(count(two.out, "wrote"), 1u) << two.out;
+  EXPECT_TRUE(formats::read_file(folder_ / "one" / "bank.safetensors") ==
+              formats::read_file(folder_ / "two" / "bank.safetensors"));
+}
+
 // What one rank finds ends all, though the other waits for it.
 TEST_F(MpiRun, EndsWithTheRankThatFails) {
   fs::create_directory(folder_ / "elsewhere");

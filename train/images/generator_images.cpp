@@ -20,10 +20,11 @@ void train_generator(const ImageJob& job, generator::Generator& generator, Obser
   TrainOptions options;
   options.batch_size = job.options.batch_size;
   options.precision = job.options.precision;
-  Step step(job.teacher, unused, generator, options);
+  Step step(job.teacher, unused, generator, options, job.ranks);
+  parallel::take_from_first(job.ranks, tensors_of(step.state()));
   const Stopwatch begin;
   for (std::int64_t i = 0; i < job.options.steps; ++i) {
-    if (observer.stop_requested())
+    if (parallel::on_any(job.ranks, observer.stop_requested()))
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(i) + " of " +
                                           std::to_string(job.options.steps) +
                                           " iterations of the generator; nothing was kept");

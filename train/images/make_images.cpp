@@ -5,11 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -18,6 +20,7 @@
 #include "generator/augment.h"
 #include "generator/dead_leaves.h"
 #include "generator/swing.h"
+#include "parallel/ranks.h"
 #include "train/images/finished_images.h"
 #include "train/images/image_rate.h"
 #include "train/parameters.h"
@@ -78,16 +81,23 @@ class Maker {
         pass_(job.teacher.graph, job.teacher.parameters),
         running_(running_moments(job.teacher)),
         device_(job.teacher.parameters.device()),
-        batches_((job.images + options_.batch_size - 1) / options_.batch_size) {}
+        batches_((job.images + options_.batch_size - 1) / options_.batch_size),
+        at_once_(options_.moments_over == MomentsOver::all_batches ? 1 : job.ranks.size()) {}
 
   ImageReport run() {
     const auto labels = bank_labels(job_.images, job_.teacher.classes, job_.seed);
-    for (std::int64_t batch = 0; batch < batches_; ++batch) {
-      const auto first = batch * job_.images / batches_;
-      const auto end = (batch + 1) * job_.images / batches_;
-      const auto wanted = labels.slice(0, first, end);
-      finish(optimise({batch, first, end - first}, wanted.to(device_)),
-             has_labels() ? wanted : at::Tensor());
+    const auto labels_of = [&](const ImageBatch& batch) {
+      return labels.narrow(0, batch.first, batch.size);
+    };
+    for (std::int64_t begin = 0; begin < batches_; begin += at_once_) {
+      const auto end = std::min(begin + at_once_, batches_);
+      const ImageBatch own = batch_of(at_once_ > 1 ? begin + job_.ranks.rank() : begin);
+      const auto made = optimise(own, labels_of(own).to(device_), end - begin);
+      for (std::int64_t number = begin; number < end; ++number) {
+        const ImageBatch batch = batch_of(number);
+        finish(from_maker(made, batch, number - begin),
+               has_labels() ? labels_of(batch) : at::Tensor());
+      }
     }
     ImageReport report = finished_.report();
     report.steps = steps_;
@@ -96,6 +106,32 @@ class Maker {
   }
 
  private:
+  // Without images after the last one.
+  ImageBatch batch_of(std::int64_t number) const {
+    const auto last = std::min(number, batches_);
+    const auto first = last * job_.images / batches_;
+    const auto end = std::min(number + 1, batches_) * job_.images / batches_;
+    return {number, first, end - first};
+  }
+
+  // The images of a batch, which rank `maker` has made, in the memory order that they have there: a
+  // convolution's last bits depend on it.
+  at::Tensor from_maker(const at::Tensor& own, const ImageBatch& batch, std::int64_t maker) const {
+    if (at_once_ == 1) return own;
+    const auto root = static_cast<int>(maker);
+    const bool mine = root == job_.ranks.rank();
+    const auto format =
+        at::full({}, mine ? static_cast<std::int64_t>(own.suggest_memory_format()) : 0, at::kLong);
+    job_.ranks.broadcast(format, root);
+    const auto order = static_cast<at::MemoryFormat>(format.item<std::int64_t>());
+    const auto [channels, height, width] = job_.teacher.graph.input_shape;
+    const auto images = mine ? own.contiguous(order)
+                             : at::empty({batch.size, channels, height, width},
+                                         at::TensorOptions(device_).memory_format(order));
+    job_.ranks.broadcast(images, root);
+    return images;
+  }
+
   struct Seen {
     at::Tensor cross_entropy, statistics;
   };
@@ -114,12 +150,15 @@ class Maker {
     return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
   }
 
-  at::Tensor optimise(const ImageBatch& batch, const at::Tensor& labels) {
+  // `batches`: that are made at once, this one among them unless it has no images.
+  at::Tensor optimise(const ImageBatch& batch, const at::Tensor& labels, std::int64_t batches) {
     const auto height = job_.teacher.graph.input_shape[1],
                width = job_.teacher.graph.input_shape[2];
-    const auto made = start_(batch);
+    const auto made = batch.size > 0 ? start_(batch) : nullptr;
     for (std::int64_t step = 0; step < options_.steps; ++step) {
-      stop_if_asked(batch.first);
+      stop_if_asked(batch.first, step);
+      steps_ += batches;
+      if (!made) continue;
       const auto crops =
           generator::draw_crops(batch.size, height, width, options_,
                                 image_stream(job_, "images.crop", batch.number, step));
@@ -135,7 +174,6 @@ class Maker {
       const double value = loss.item<double>();
       require_finite(value);
       made->step(gradients, step, value);
-      ++steps_;
       observer_.on_progress({"images",
                              steps_,
                              batches_ * options_.steps,
@@ -144,7 +182,7 @@ class Maker {
                               {"bn_statistics", seen.statistics.item<double>()}}});
     }
     const at::NoGradGuard no_grad;
-    return made->images().detach();
+    return made ? made->images().detach() : at::Tensor();
   }
 
   bool has_labels() const { return options_.cross_entropy_weight > 0; }
@@ -157,8 +195,10 @@ class Maker {
     finished_.add(images, labels);
   }
 
-  void stop_if_asked(std::int64_t finished) const {
-    if (!observer_.stop_requested()) return;
+  void stop_if_asked(std::int64_t finished, std::int64_t step) const {
+    constexpr std::int64_t kAskOthersEvery = 16;
+    if (parallel::several(job_.ranks) && step % kAskOthersEvery != 0) return;
+    if (!parallel::on_any(job_.ranks, observer_.stop_requested())) return;
     throw Error(ErrorCode::stopped, "stopped after " + std::to_string(finished) + " of " +
                                         std::to_string(job_.images) +
                                         " images; nothing was kept, the same command starts anew");
@@ -180,6 +220,7 @@ class Maker {
   std::vector<losses::RunningMoments> running_;
   at::Device device_;
   std::int64_t batches_;
+  std::int64_t at_once_;    // batches, one on each rank
   std::int64_t steps_ = 0;  // of all batches together
   Stopwatch begin_;
 };

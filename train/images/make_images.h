@@ -12,6 +12,7 @@
 #include "generator/image_options.h"
 #include "generator/options.h"
 #include "models/graph.h"
+#include "parallel/communicator.h"
 
 namespace zsq::train {
 
@@ -22,6 +23,8 @@ struct ImageJob {
   std::uint64_t seed = 0;
   at::Tensor lowest = {}, highest = {};  // f32 [C], what a pixel can be; undefined: any value
   GeneratorOptions generator = {};  // for images of a generator (train/images/generator_images.h)
+  // They make images together, all with equal jobs; each gets all images, which are those of one.
+  parallel::Communicator& ranks = parallel::current();
 };
 
 // On the CPU.
@@ -78,8 +81,9 @@ using StartVariables = std::function<std::unique_ptr<ImageVariables>(const Image
 // only, or with moments_over=all_batches on the batches before it as well: L_BNS then is of the
 // moments of all finished images and the batch together (losses::pooled_moments), so that the whole
 // set has the stored statistics and not each batch. That is the purpose of DGH (2410.22110), which
-// optimises all batches in turns. Error(stopped) if the observer asks for it;
-// Error(numeric_failure) if the loss is not finite.
+// optimises all batches in turns. Several ranks take turns with whole batches, so that each batch
+// has the same bits as on one; with moments_over=all_batches each rank makes all. Error(stopped) if
+// the observer asks for it; Error(numeric_failure) if the loss is not finite.
 ImageReport optimise_images(const ImageJob& job, Observer& observer, const ImageSink& sink,
                             const StartVariables& start);
 

@@ -28,15 +28,18 @@ class DropQuantizer : public models::CustomOp {
 
 }  // namespace
 
-Chances::Chances(double share, std::int64_t longest, std::uint64_t seed, at::Device device)
+Chances::Chances(double share, std::int64_t longest, std::uint64_t seed, at::Device device,
+                 std::int64_t first)
     : places_(seed),
       row_(at::rand({longest + kPlaces}, at::detail::createCPUGenerator(seed), at::kFloat)
                .lt(share)
-               .to(device)) {}
+               .to(device)),
+      first_(first) {}
 
 at::Tensor Chances::like(const at::Tensor& like) {
   const auto place = static_cast<std::int64_t>(places_() % kPlaces);
-  return row_.as_strided(like.sizes(), like.strides(), place);
+  const auto before = first_ * (like.numel() / like.size(0));  // values of the images before
+  return row_.as_strided(like.sizes(), like.strides(), place + before);
 }
 
 models::Graph drop_quantizers(const models::Graph& graph, const std::shared_ptr<Chances>& chances) {

@@ -13,14 +13,17 @@ namespace zsq::train {
 // that was drawn once: drawing costs more than a convolution otherwise.
 class Chances {
  public:
-  // `longest`: values of the largest tensor.
-  Chances(double share, std::int64_t longest, std::uint64_t seed, at::Device device);
-  // bool, the shape and memory order of `like`; true for about `share` of them.
+  // `longest`: values of the largest tensor, for the whole batch. `first`: image of the batch that
+  // tensors begin with, where ranks share it.
+  Chances(double share, std::int64_t longest, std::uint64_t seed, at::Device device,
+          std::int64_t first = 0);
+  // bool, the shape and memory order of `like`, [N, ...]; true for about `share` of them.
   at::Tensor like(const at::Tensor& like);
 
  private:
   std::mt19937_64 places_;
   at::Tensor row_;
+  std::int64_t first_;
 };
 
 // The graph with its activation quantizers replaced; gradients go to their scales.

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "core/stopwatch.h"
+#include "parallel/ranks.h"
 #include "quant/data_free/entry_statistics.h"
 #include "quant/paired_blocks.h"
 #include "train/reconstruction/reconstruct_block.h"
@@ -35,6 +36,7 @@ class Reconstruction {
   }
 
   ReconstructReport operator()() {
+    begin_alike();
     report_.images =
         pair_.affordable(job_.images.size(0), job_.options.memory, kept_as_, observer_);
     batch_ = std::min(job_.options.batch_size, report_.images);
@@ -54,6 +56,8 @@ class Reconstruction {
       const double time =
           costs.empty() ? 0 : std::max(0.0, job_.time_budget - begin_.seconds()) * costs[i] / left;
       take(i, values, time);
+      parallel::require_same(job_.ranks, all_parameters(),
+                             "block " + std::to_string(i + 1) + " of the reconstruction");
       if (job_.on_block_done) job_.on_block_done(report_.blocks);
     }
     report_.seconds = begin_.seconds();
@@ -61,6 +65,16 @@ class Reconstruction {
   }
 
  private:
+  NamedTensors all_parameters() const {
+    NamedTensors named;
+    for (const auto& name : job_.student.parameters.names())
+      named.emplace_back(name, job_.student.parameters.at(name));
+    return named;
+  }
+
+  // Ranks may run on machines that compute in other bits.
+  void begin_alike() const { parallel::take_from_first(job_.ranks, tensors_of(all_parameters())); }
+
   Graph teachers_part(const Block& block) const {
     return pair_.teachers_part(block.entry, block.exit);
   }
@@ -118,14 +132,14 @@ class Reconstruction {
     auto& parameters = job_.student.parameters;
     values.float_output = run_all(teachers_part(block), teacher_.parameters, values.float_input);
     auto output = run_all(fused, parameters, values.student_input);
-    const double before = error_of(output, values.float_output);
+    const double before = parallel::agreed(job_.ranks, error_of(output, values.float_output));
     const auto saved = copy_of(part, parameters);
     BlockReport report{teacher_.graph[block.exit].name, before, before};
     if (before > 0) {
-      const auto scale = before * power_of(values.float_output);
+      const auto scale = parallel::agreed(job_.ranks, before * power_of(values.float_output));
       report.iterations = learn(index, part, values, scale, time - 2 * begin.seconds());
       output = run_all(fused, parameters, values.student_input);
-      report.after = error_of(output, values.float_output);
+      report.after = parallel::agreed(job_.ranks, error_of(output, values.float_output));
       if (!(report.after < before)) {
         for (const auto& [name, tensor] : saved) parameters.set(name, tensor);
         output = run_all(fused, parameters, values.student_input);
@@ -142,7 +156,8 @@ class Reconstruction {
                      double time) {
     const auto& options = job_.options;
     BlockReconstruction block(job_.student, part, teacher_.parameters, settled_, options, batch_,
-                              stream_seed(job_.seed, "reconstruct", index), job_.precision);
+                              stream_seed(job_.seed, "reconstruct", index), job_.precision,
+                              job_.ranks);
     if (!block.learns()) return 0;
     const BlockValues inputs{models::as_images(values.student_input),
                              models::as_images(values.float_input), values.float_output};
@@ -152,7 +167,7 @@ class Reconstruction {
     const double longest = std::max(one, 0.02);  // where the clock sets the pace
     double share = 0, advance = one;
     for (; share < 1; ++done) {
-      if (observer_.stop_requested())
+      if (parallel::on_any(job_.ranks, observer_.stop_requested()))
         throw Error(ErrorCode::stopped, "stopped at block " + std::to_string(index + 1) + " of " +
                                             std::to_string(blocks_.size()) +
                                             " of the reconstruction");
@@ -243,6 +258,8 @@ class Reconstruction {
 }  // namespace
 
 ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer) {
+  if (job.time_budget > 0 && parallel::several(job.ranks))
+    throw Error(ErrorCode::usage, "several ranks cannot share blocks by the clock; set iterations");
   return Reconstruction(job, observer)();
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/observer.h"
 #include "models/precision.h"
+#include "parallel/communicator.h"
 #include "quant/student.h"
 #include "train/reconstruct_options.h"
 
@@ -34,6 +35,8 @@ struct ReconstructJob {
   std::vector<BlockReport> done = {};
   // After each further block, with the reports of all that are done.
   std::function<void(const std::vector<BlockReport>&)> on_block_done = {};
+  // They share the images of each step, all with equal jobs and all images.
+  parallel::Communicator& ranks = parallel::current();
 };
 
 struct ReconstructReport {

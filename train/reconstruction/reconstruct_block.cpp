@@ -60,14 +60,16 @@ BlockReconstruction::BlockReconstruction(quant::Student& student, const models::
                                          const models::ParameterStore& teacher,
                                          const std::set<std::string>& settled,
                                          const ReconstructOptions& options, std::int64_t batch,
-                                         std::uint64_t seed, Precision precision)
+                                         std::uint64_t seed, Precision precision,
+                                         parallel::Communicator& ranks)
     : student_(student),
       options_(options),
-      batch_(batch),
+      ranks_(ranks),
+      rows_(parallel::rows_of(ranks, batch)),
       precision_(precision),
       chances_(std::make_shared<Chances>(
           options.qdrop_probability, longest(part, student.parameters, batch),
-          stream_seed(seed, "drop", 0), student.parameters.device())),
+          stream_seed(seed, "drop", 0), student.parameters.device(), rows_.first)),
       graph_(drop_quantizers(part, chances_)),
       draws_(at::detail::createCPUGenerator(stream_seed(seed, "draws", 0))) {
   const quant::Student block{part, student.parameters, student.options};
@@ -102,8 +104,8 @@ BlockReconstruction::~BlockReconstruction() {
 }
 
 at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
-  const auto chosen = at::randint(values.float_input.size(0), {batch_}, draws_, at::kLong)
-                          .to(values.float_input.device());
+  const auto drawn = at::randint(values.float_input.size(0), {rows_.total}, draws_, at::kLong);
+  const auto chosen = rows_.of(drawn).to(values.float_input.device());
   const auto pick = [&](const at::Tensor& t) { return t.index_select(0, chosen).to(at::kFloat); };
   const auto quantized = pick(values.student_input);
   const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
@@ -126,18 +128,22 @@ at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, do
 
 double BlockReconstruction::step(const BlockValues& values, double share, double advance,
                                  double error_scale) {
-  const auto loss_now = loss(values, share, error_scale);
-  const double value = loss_now.item<double>();
-  if (!std::isfinite(value))
-    throw Error(ErrorCode::numeric_failure,
-                "the error of a block is no longer finite; lower reconstruct.rounding_lr or "
-                "reconstruct.scale_lr");
+  auto loss_now = loss(values, share, error_scale);
+  if (!rows_.whole()) loss_now = loss_now.mul(rows_.share());
   const auto &scales = scales_->scales(), &biases = biases_->parameters();
   auto variables = adam_->parameters();
   const auto n = std::ssize(variables);
   variables.insert(variables.end(), scales.begin(), scales.end());
   variables.insert(variables.end(), biases.begin(), biases.end());
-  const auto gradients = torch::autograd::grad({loss_now}, variables);
+  auto gradients = torch::autograd::grad({loss_now}, variables);
+  gradients.push_back(loss_now.detach());
+  gradients = parallel::summed(ranks_, std::move(gradients));
+  const double value = gradients.back().item<double>();
+  gradients.pop_back();
+  if (!std::isfinite(value))
+    throw Error(ErrorCode::numeric_failure,
+                "the error of a block is no longer finite; lower reconstruct.rounding_lr or "
+                "reconstruct.scale_lr");
   const auto of_scales = gradients.begin() + n, of_biases = of_scales + std::ssize(scales);
   if (n > 0) adam_->step({gradients.begin(), of_scales}, options_.rounding_lr * advance);
   step_scales({of_scales, of_biases}, {of_biases, gradients.end()}, share, advance);

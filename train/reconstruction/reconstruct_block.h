@@ -6,6 +6,7 @@
 
 #include "models/blocks.h"
 #include "models/precision.h"
+#include "parallel/ranks.h"
 #include "quant/rounding/soft_rounding.h"
 #include "quant/student.h"
 #include "train/reconstruct_options.h"
@@ -30,11 +31,12 @@ struct BlockValues {
 class BlockReconstruction {
  public:
   // `part`: the block cut out of the student's graph. `teacher`: the float weights. `settled`:
-  // parameters that stay as they are. `batch`: images in a step.
+  // parameters that stay as they are. `batch`: images in a step, which the ranks share; each has
+  // all values.
   BlockReconstruction(quant::Student& student, const models::Graph& part,
                       const models::ParameterStore& teacher, const std::set<std::string>& settled,
                       const ReconstructOptions& options, std::int64_t batch, std::uint64_t seed,
-                      Precision precision);
+                      Precision precision, parallel::Communicator& ranks = parallel::alone());
   ~BlockReconstruction();
   BlockReconstruction(const BlockReconstruction&) = delete;
   BlockReconstruction& operator=(const BlockReconstruction&) = delete;
@@ -58,7 +60,8 @@ class BlockReconstruction {
 
   quant::Student& student_;
   const ReconstructOptions& options_;
-  std::int64_t batch_;
+  parallel::Communicator& ranks_;
+  parallel::Rows rows_;  // of a batch
   Precision precision_;
   std::shared_ptr<Chances> chances_;
   models::Graph graph_;  // with soft rounding and dropping quantizers
