@@ -35,7 +35,7 @@ bool is_jpeg(std::span<const std::byte> bytes) {
 // Nothing: this is OpenCV's to decode.
 std::optional<Image> with_another_decoder(std::span<const std::byte> bytes, Decoder decoder) {
   if (!is_jpeg(bytes) || decoder == Decoder::opencv || decoder == Decoder::opencv_exif) return {};
-  return decoder == Decoder::stb ? decode_with_stb(bytes) : decode_jpeg(bytes, decoder);
+  return decode_jpeg(bytes, decoder);
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ struct EnumNames<ChannelOrder> {
   static constexpr std::array<std::string_view, 2> names{"rgb", "bgr"};
 };
 
-enum class Decoder { opencv, opencv_exif, jpeg_ifast, jpeg_float, jpeg_nearest_chroma, stb };
+enum class Decoder { opencv, opencv_exif, jpeg_ifast, jpeg_float, jpeg_nearest_chroma };
 template <>
 struct EnumNames<Decoder> {
-  static constexpr std::array<std::string_view, 6> names{
-      "opencv", "opencv_exif", "jpeg_ifast", "jpeg_float", "jpeg_nearest_chroma", "stb"};
+  static constexpr std::array<std::string_view, 5> names{"opencv", "opencv_exif", "jpeg_ifast",
+                                                         "jpeg_float", "jpeg_nearest_chroma"};
 };
 
 enum class ChromaSubsampling { none, nv12_before_resize, nv12_after_resize };
@@ -128,9 +128,9 @@ void visit_preprocessing_keys(Visitor&& visit, Options& o) {
         o.channel_order);
   visit(SettingInfo{"data.decoder",
                     "whose arithmetic decodes JPEG: OpenCV's (opencv_exif turns images by their "
-                    "EXIF orientation), libjpeg's with its fast or its float transform or with "
-                    "chroma repeated in place of interpolated, or stb_image's; other formats are "
-                    "OpenCV's; auto: the preset's, else opencv"},
+                    "EXIF orientation), or libjpeg's with its fast or its float transform or with "
+                    "chroma repeated in place of interpolated; other formats are OpenCV's; auto: "
+                    "the preset's, else opencv"},
         o.decoder);
   visit(SettingInfo{"data.chroma_subsampling",
                     "sends images through NV12 as cameras and video decoders do, before or after "

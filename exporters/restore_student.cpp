@@ -78,7 +78,7 @@ class Restorer {
     formats::Array array = *formats::find(file_.tensors, name);
     if (bits <= 4) array.dtype = formats::DType::u4;
     array.shape = shape.vec();
-    const at::Tensor all = models::to_tensor(array);
+    at::Tensor all = models::to_tensor(array);
     if (count > 0 && all.max().item<int>() >= 1 << bits)
       refuse("tensor '" + name + "' holds a code beyond " + std::to_string(bits) + " bits");
     return all;

@@ -27,7 +27,7 @@ fs::path required_file(const fs::path& folder, const char* name, const std::stri
 // model.safetensors has no structure of the network, only what its layers hold.
 fs::path float_network(const fs::path& folder, const ExportRunOptions& options,
                        const Json& report) {
-  const fs::path path = options.model.empty() ? fs::path(text_in(report, "model")) : options.model;
+  fs::path path = options.model.empty() ? fs::path(text_in(report, "model")) : options.model;
   const std::string sha256 = text_in(report, "source_sha256");
   const std::string structure =
       "; the structure of the network is taken from it (its weights are not): name it with --model";

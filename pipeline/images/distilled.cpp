@@ -120,9 +120,9 @@ at::Tensor of_first_rank(const at::Tensor& cached, const models::Model& teacher)
   const auto n = static_cast<std::int64_t>(parallel::agreed(ranks, own));
   if (n == 0) return {};
   const auto [channels, height, width] = teacher.graph.input_shape;
-  const auto images = cached.defined() ? cached.contiguous()
-                                       : at::empty({n, channels, height, width},
-                                                   at::TensorOptions(teacher.parameters.device()));
+  auto images = cached.defined() ? cached.contiguous()
+                                 : at::empty({n, channels, height, width},
+                                             at::TensorOptions(teacher.parameters.device()));
   ranks.broadcast(images, 0);
   return images;
 }
@@ -160,7 +160,7 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
   const auto metadata = describe(teacher, sha256, recipe, set);
   const fs::path file = file_of(metadata);
   const bool first = parallel::is_first(parallel::current());
-  if (const auto cached =
+  if (auto cached =
           of_first_rank(first ? from_cache(file, teacher, set, observer) : at::Tensor(), teacher);
       cached.defined())
     return cached;

@@ -97,7 +97,8 @@ std::optional<train::SystemNoise> system_noise(const Run& run) {
 void require_same_run(const Run& run) {
   if (!parallel::several(parallel::current())) return;
   std::string settings = "model " + run.sha256 + "\n";
-  for (const auto& [key, value] : identity_of(run.recipe)) settings += key + "=" + value + "\n";
+  for (const auto& [key, value] : identity_of(run.recipe))
+    settings.append(key).append("=").append(value).append("\n");
   parallel::require_same_text(parallel::current(), settings,
                               "the ranks do not have the same run before them: model, bank, "
                               "device, memory limit and number "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/decode_jpeg, eval/decode_stb, eval/decode_none.
+// Covers also eval/decode_jpeg, eval/decode_none.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace zsq::eval {
 namespace {
 
 constexpr std::array kVariants{Decoder::jpeg_ifast, Decoder::jpeg_float,
-                               Decoder::jpeg_nearest_chroma, Decoder::stb};
+                               Decoder::jpeg_nearest_chroma};
 
 // With chroma halved in both directions and sides that are no multiple of a block.
 std::vector<std::byte> jpeg() {
@@ -69,7 +69,7 @@ TEST(Decoder, VariantsDifferALittle) {
 TEST(Decoder, TurnsByExifOnlyWhereAsked) {
   const auto bytes = turned(jpeg(), 6);  // a quarter turn
   EXPECT_EQ(decode_image(bytes, "x").height, 37);
-  EXPECT_EQ(decode_image(bytes, "x", Decoder::stb).height, 37);
+  EXPECT_EQ(decode_image(bytes, "x", Decoder::jpeg_float).height, 37);
   EXPECT_EQ(decode_image(bytes, "x", Decoder::opencv_exif).height, 51);
 }
 

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/image.h"
 
+#include "core/error.h"
 #include "formats/atomic_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace zsq::fuzz {
 
-void image(File file) { eval::decode_image(formats::read_file(file), file.string()); }
+// By each decoder; what one refuses the next one gets all the same.
+void image(File file) {
+  const auto bytes = formats::read_file(file);
+  for (const Decoder decoder : {Decoder::jpeg_ifast, Decoder::opencv_exif}) try {
+      eval::decode_image(bytes, file.string(), decoder);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_input) throw;
+    }
+  eval::decode_image(bytes, file.string());
+}
 
 }  // namespace zsq::fuzz

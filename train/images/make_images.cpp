@@ -125,9 +125,9 @@ class Maker {
     job_.ranks.broadcast(format, root);
     const auto order = static_cast<at::MemoryFormat>(format.item<std::int64_t>());
     const auto [channels, height, width] = job_.teacher.graph.input_shape;
-    const auto images = mine ? own.contiguous(order)
-                             : at::empty({batch.size, channels, height, width},
-                                         at::TensorOptions(device_).memory_format(order));
+    auto images = mine ? own.contiguous(order)
+                       : at::empty({batch.size, channels, height, width},
+                                   at::TensorOptions(device_).memory_format(order));
     job_.ranks.broadcast(images, root);
     return images;
   }
