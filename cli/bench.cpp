@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "core/nearest_name.h"
+#include "core/choice.h"
 
 namespace zsq::cli {
 namespace {
@@ -90,14 +90,6 @@ void print_growth(const BenchReport& report, Growth sweep) {
   }
 }
 
-Growth parse_growth(const std::string& name) {
-  const auto& names = EnumNames<Growth>::names;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<Growth>(i);
-  throw Error(ErrorCode::usage,
-              "--sweep: " + unknown_name_message("quantity", name, {names.begin(), names.end()}));
-}
-
 std::vector<std::int64_t> parse_values(const std::string& text) {
   std::vector<std::int64_t> values;
   std::istringstream stream(text);
@@ -153,7 +145,8 @@ int bench(const Arguments& arguments) {
     throw Error(ErrorCode::usage, "--rounds: expected 1 to 1e6, not " + flags.get("rounds"));
   options.rounds = static_cast<std::int64_t>(rounds);
   choose_phase(flags.has("phase") ? flags.get("phase") : "all", options);
-  if (flags.has("sweep")) options.sweep = parse_growth(flags.get("sweep"));
+  if (flags.has("sweep"))
+    options.sweep = choice<Growth>("quantity", flags.get("sweep"), "--sweep: ");
   if (flags.has("values")) options.values = parse_values(flags.get("values"));
   Console console(flags);
   const BenchReport report = zsq::bench(options, &console);

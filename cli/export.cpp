@@ -8,23 +8,10 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "core/nearest_name.h"
+#include "core/choice.h"
 
 namespace zsq::cli {
 namespace {
-
-std::vector<std::string> target_names() {
-  const auto& names = EnumNames<Target>::names;
-  return {names.begin(), names.end()};
-}
-
-Target target_of(const std::string& name) {
-  const auto names = target_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    throw Error(ErrorCode::usage, "--target: " + unknown_name_message("target", name, names));
-  return static_cast<Target>(found - names.begin());
-}
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -55,7 +42,7 @@ int export_verb(const Arguments& arguments) {
       "executes each layer. Codes and scales stay as they are; what the target cannot hold\n"
       "exactly is refused. FOLDER is the output folder of the run.");
   flags.positional("folder", 1);
-  flags.text("target", joined(target_names()), "rules that the file follows");
+  flags.text("target", joined(names_of<Target>()), "rules that the file follows");
   flags.text("output_path,o", "FILE", "the file (default: FOLDER/model.NAME.onnx)");
   flags.text("model", "FILE",
              "the float network of the run, if it is not where it was: its structure is needed");
@@ -69,8 +56,8 @@ int export_verb(const Arguments& arguments) {
   const std::filesystem::path folder = flags.required("folder", "FOLDER");
   ExportRunOptions options;
   if (!flags.has("target"))
-    throw Error(ErrorCode::usage, "--target NAME is missing; known: " + joined(target_names()));
-  options.target = target_of(flags.get("target"));
+    throw Error(ErrorCode::usage, "--target NAME is missing; known: " + joined(names_of<Target>()));
+  options.target = choice<Target>("target", flags.get("target"), "--target: ");
   options.output = flags.get("output_path");
   options.model = flags.get("model");
   Console console(flags);

@@ -28,23 +28,14 @@ std::string refusal(std::span<const std::byte> bytes) {
   return {};
 }
 
-bool is_jpeg(std::span<const std::byte> bytes) {
-  return bytes.size() > 2 && bytes[0] == std::byte{0xFF} && bytes[1] == std::byte{0xD8};
-}
-
-// Nothing: this is OpenCV's to decode.
-std::optional<Image> with_another_decoder(std::span<const std::byte> bytes, Decoder decoder) {
-  if (!is_jpeg(bytes) || decoder == Decoder::opencv || decoder == Decoder::opencv_exif) return {};
-  return decode_jpeg(bytes, decoder);
-}
-
 }  // namespace
 
 Image decode_image(std::span<const std::byte> bytes, const std::string& name, Decoder decoder) {
   cv::Mat bgr;
   std::string reason = refusal(bytes);
   if (reason.empty()) {
-    if (auto image = with_another_decoder(bytes, decoder)) return std::move(*image);
+    if (decoder != Decoder::opencv && decoder != Decoder::opencv_exif)
+      if (auto image = decode_jpeg(bytes, decoder)) return std::move(*image);
     reason = kUndecodable;
     const int orientation = decoder == Decoder::opencv_exif ? 0 : cv::IMREAD_IGNORE_ORIENTATION;
     try {

@@ -24,8 +24,8 @@ struct Image {
 Image decode_image(std::span<const std::byte> bytes, const std::string& name,
                    Decoder decoder = Decoder::opencv);
 
-// A JPEG by libjpeg, of bytes that decode_image() has looked at. Nothing: damaged, or of four
-// colours (CMYK), which OpenCV alone turns into RGB.
+// A JPEG by libjpeg, of bytes that decode_image() has looked at. Nothing: another format, damaged,
+// or of four colours (CMYK), which OpenCV alone turns into RGB.
 std::optional<Image> decode_jpeg(std::span<const std::byte> bytes, Decoder decoder);
 
 // Name and version; another decoder may give other pixels.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/bt601.h"
 #include "eval/image.h"
 
 namespace zsq::eval {
@@ -14,21 +15,28 @@ std::uint8_t to_byte(double value) {
   return static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L));
 }
 
-double luma(const std::uint8_t* rgb) {
-  return to_byte(0.256788 * rgb[0] + 0.504129 * rgb[1] + 0.097906 * rgb[2] + 16);
+template <class Rgb>
+double weighted(const Rgb& rgb, const std::array<double, 3>& weights) {
+  return weights[0] * rgb[0] + weights[1] * rgb[1] + weights[2] * rgb[2];
 }
 
-// Cb and Cr, less the 128 of no colour.
+double luma(const std::uint8_t* rgb) {
+  return to_byte(weighted(rgb, bt601::kLuma) + bt601::kBlack);
+}
+
+// Cb and Cr, less what they are without colour.
 std::array<double, 2> chroma(const Colour& rgb) {
-  return {to_byte(-0.148223 * rgb[0] - 0.290993 * rgb[1] + 0.439216 * rgb[2] + 128) - 128.0,
-          to_byte(0.439216 * rgb[0] - 0.367788 * rgb[1] - 0.071427 * rgb[2] + 128) - 128.0};
+  const auto of = [&](const std::array<double, 3>& weights) {
+    return to_byte(weighted(rgb, weights) + bt601::kNoColour) - bt601::kNoColour;
+  };
+  return {of(bt601::kCb), of(bt601::kCr)};
 }
 
 void to_rgb(double luma, const std::array<double, 2>& chroma, std::uint8_t* rgb) {
-  const double grey = 1.164383 * (luma - 16);
-  rgb[0] = to_byte(grey + 1.596027 * chroma[1]);
-  rgb[1] = to_byte(grey - 0.391762 * chroma[0] - 0.812968 * chroma[1]);
-  rgb[2] = to_byte(grey + 2.017232 * chroma[0]);
+  const double grey = bt601::kGrey * (luma - bt601::kBlack);
+  rgb[0] = to_byte(grey + bt601::kRedOfCr * chroma[1]);
+  rgb[1] = to_byte(grey - bt601::kGreenOfCb * chroma[0] - bt601::kGreenOfCr * chroma[1]);
+  rgb[2] = to_byte(grey + bt601::kBlueOfCb * chroma[0]);
 }
 
 template <class Visit>

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "core/enum_of.h"
-#include "core/nearest_name.h"
+#include "core/choice.h"
 #include "core/stopwatch.h"
 #include "eval/evaluate.h"
 #include "pipeline/boundary.h"
@@ -87,7 +86,6 @@ class Measurement {
     if (!pipeline::resolve_preprocessing(models_.front(), data_, observer))
       pipeline::resolve_preprocessing(models_.back(), data_, observer);
     evaluation_.data = data_;
-    data_.eval_cache.clear();  // it would keep the images once more for each option
     sources_ = options.sources;
     if (sources_.empty()) sources_.assign(kSources.begin(), kSources.end());
     result_.model = path.string();
@@ -118,7 +116,7 @@ class Measurement {
  private:
   std::vector<Variant> all_variants() {
     const auto reference = eval::resolve(data_, {});
-    const auto images = eval::open_data(data_, observer_);
+    const auto images = eval::open_data(data_.eval_data, reference);
     const auto int8 = [this](const Model& model) {
       return pipeline::int8_model(model, evaluation_, observer_);
     };
@@ -141,6 +139,8 @@ class Measurement {
       for (Model& model : changed) model = variant.rewrite(model);
     DataOptions data = data_;
     static_cast<PreprocessingOptions&>(data) = eval::overlay(data_, variant.keys);
+    // It would keep the images once more for each option.
+    if (eval::is_given(variant.keys)) data.eval_cache.clear();
     const auto images = eval::open_data(data, observer_);
     std::vector<std::vector<at::Tensor>> logits(changed.size());
     const auto ask = [&](const at::Tensor& batch) {
@@ -250,15 +250,8 @@ std::vector<NoiseSource> parse_noise_sources(const std::string& text) {
   if (text == "all") return {};
   std::vector<NoiseSource> result;
   std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    const auto source = enum_of<NoiseSource>(word);
-    if (!source) {
-      const auto& names = EnumNames<NoiseSource>::names;
-      throw Error(ErrorCode::usage, unknown_name_message("source of system noise", word,
-                                                         {names.begin(), names.end()}));
-    }
-    result.push_back(*source);
-  }
+  for (std::string word; std::getline(words, word, ',');)
+    result.push_back(choice<NoiseSource>("source of system noise", word));
   if (result.empty())
     throw Error(ErrorCode::usage,
                 "--sysnoise names no source; give all, or a list as decode,resize");

@@ -9,9 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/enum_of.h"
-#include "core/error.h"
-#include "core/nearest_name.h"
+#include "core/choice.h"
 #include "eval/options.h"
 #include "losses/options.h"
 #include "quant/mixed_options.h"
@@ -40,11 +38,6 @@ std::string format_number(double value);
 std::string format_string(const std::string& value);  // double-quoted YAML
 std::string range_text(const SettingInfo& info);      // "2..8 bits"; empty if there is none
 
-template <class Enum>
-std::vector<std::string> names_of() {
-  return {EnumNames<Enum>::names.begin(), EnumNames<Enum>::names.end()};
-}
-
 inline void parse_scalar(const std::string& text, std::int64_t& value) {
   value = parse_integer(text);
 }
@@ -56,10 +49,7 @@ inline void parse_scalar(const std::string& text, Budget& value) { value = parse
 template <class Enum>
 requires std::is_enum_v<Enum>
 void parse_scalar(const std::string& text, Enum& value) {
-  const auto known = enum_of<Enum>(text);
-  if (!known)
-    throw Error(ErrorCode::usage, unknown_name_message("choice here", text, names_of<Enum>()));
-  value = *known;
+  value = choice<Enum>("choice here", text);
 }
 
 template <class T>

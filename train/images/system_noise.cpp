@@ -18,6 +18,7 @@
 
 #include <cmath>
 
+#include "core/bt601.h"
 #include "core/seed.h"
 #include "generator/upload.h"
 
@@ -28,11 +29,11 @@ using Size = std::array<std::int64_t, 2>;
 
 at::Tensor to_byte(const at::Tensor& values) { return values.round().clamp(0, 255); }
 
-at::Tensor weighted(const at::Tensor& planes, double first, double second, double third) {
+at::Tensor weighted(const at::Tensor& planes, const std::array<double, 3>& weights) {
   return planes.select(1, 0)
-      .mul(first)
-      .add(planes.select(1, 1), second)
-      .add(planes.select(1, 2), third);
+      .mul(weights[0])
+      .add(planes.select(1, 1), weights[1])
+      .add(planes.select(1, 2), weights[2]);
 }
 
 // The mean of each 2 x 2 pixels, at every one of them.
@@ -69,13 +70,16 @@ at::Tensor per_channel(const std::array<double, 3>& values, const at::Tensor& im
 }  // namespace
 
 at::Tensor through_nv12(const at::Tensor& pixels) {
-  const auto luma = to_byte(weighted(pixels, 0.256788, 0.504129, 0.097906).add(16));
   const auto four = shared_by_four(pixels);
-  const auto cb = to_byte(weighted(four, -0.148223, -0.290993, 0.439216).add(128)).sub(128);
-  const auto cr = to_byte(weighted(four, 0.439216, -0.367788, -0.071427).add(128)).sub(128);
-  const auto grey = luma.sub(16).mul(1.164383);
+  const auto chroma = [&](const std::array<double, 3>& weights) {
+    return to_byte(weighted(four, weights).add(bt601::kNoColour)).sub(bt601::kNoColour);
+  };
+  const auto cb = chroma(bt601::kCb), cr = chroma(bt601::kCr);
+  const auto luma = to_byte(weighted(pixels, bt601::kLuma).add(bt601::kBlack));
+  const auto grey = luma.sub(bt601::kBlack).mul(bt601::kGrey);
   return to_byte(at::stack(
-      {grey.add(cr, 1.596027), grey.sub(cb, 0.391762).sub(cr, 0.812968), grey.add(cb, 2.017232)},
+      {grey.add(cr, bt601::kRedOfCr), grey.sub(cb, bt601::kGreenOfCb).sub(cr, bt601::kGreenOfCr),
+       grey.add(cb, bt601::kBlueOfCb)},
       1));
 }
 
