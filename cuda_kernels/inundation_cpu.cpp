@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two passes over the weights: the ratios, of which the m-th smallest gives k, and the update. Most
-// weights are far from being among the m, and most keep their code; both show without a division,
-// from w times 1 / scale. What is too close to tell from that is worked out by inundation_math.h,
-// so results are those of the divisions.
+// weights are far from being among the m, which shows without a division, from w times 1 / scale;
+// those keep their code too, so that the second pass compares codes in the remaining blocks alone.
+// What is too close to tell is worked out by inundation_math.h, so results are those of the
+// divisions.
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -51,12 +53,12 @@ ZSQ_HOST_DEVICE QuickCode quick_code(float w, const RunGrid& grid) {
 
 constexpr std::int64_t kBlock = 64;
 
-// For each block of kBlock whether any ratio may be up to `bound`; false where a step is not
-// finite.
+// For each block of kBlock whether any ratio may be up to `bound`, so that a step times `bound` may
+// change a code; false where a step is not finite.
 ZSQ_VECTORIZED bool find_blocks(const float* __restrict weight, const float* __restrict velocity,
                                 const float* __restrict gradient, std::int32_t* __restrict found,
                                 std::int64_t n, RunGrid grid, InundationStep args, float bound) {
-  const float reach = bound * grid.inverse;
+  const float reach = bound * (1 + kMargin) * grid.inverse;
   std::int32_t bad = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t end = begin + kBlock < n ? begin + kBlock : n;
@@ -86,12 +88,22 @@ ZSQ_VECTORIZED void plan_run(const float* __restrict weight, const float* __rest
   }
 }
 
+// Moves weights of which none changes its code.
+ZSQ_VECTORIZED void move_run(float* __restrict weight, float* __restrict velocity,
+                             const float* __restrict gradient, std::int64_t n, float limit,
+                             InundationStep args, float k) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = next_velocity(velocity[i], gradient[i], args.momentum);
+    velocity[i] = v;
+    weight[i] = inundated_weight(weight[i], nesterov_step(v, gradient[i], args), k, limit);
+  }
+}
+
 // Moves n <= kRun weights and gives the number of codes that changed.
 constexpr std::int64_t kRun = 1024;
 ZSQ_VECTORIZED std::int64_t update_run(float* __restrict weight, float* __restrict velocity,
                                        const float* __restrict gradient, std::int64_t n,
-                                       RunGrid grid, InundationStep args, float k) {
-  const float limit = args.c_max * grid.scale;
+                                       RunGrid grid, float limit, InundationStep args, float k) {
   float before[kRun];
   std::int32_t crossings = 0, unsure = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -144,13 +156,22 @@ struct Search {
   const InundationView* layer;
   float bound;  // of the ratios that are looked for
   Smallest smallest{layer->m, bound};
+  // For each kBlock weights whether a code may change. Runs of channels begin within such blocks,
+  // so two threads may set one.
+  std::vector<std::uint8_t> close = std::vector<std::uint8_t>(layer->n / kBlock + 1);
   bool finite = true;
+
+  void set_close(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin / kBlock; block * kBlock < end; ++block)
+      std::atomic_ref(close[block]).store(1, std::memory_order_relaxed);
+  }
 };
 
 // The ratios of elements [begin, end) that are small enough to matter; false where a step is not
 // finite.
-bool search_share(const InundationView& layer, std::int64_t begin, std::int64_t end,
-                  InundationStep args, Smallest& smallest) {
+bool search_share(Search& search, std::int64_t begin, std::int64_t end, InundationStep args,
+                  Smallest& smallest) {
+  const InundationView& layer = *search.layer;
   bool finite = true;
   split_into_runs(begin, end, layer.grid.channels, layer.grid.inner,
                   [&](std::int64_t c, std::int64_t first, std::int64_t stop) {
@@ -158,12 +179,14 @@ bool search_share(const InundationView& layer, std::int64_t begin, std::int64_t 
                     for (std::int64_t i = first; i < stop && finite; i += kRun) {
                       const std::int64_t n = std::min(kRun, stop - i);
                       std::int32_t found[kRun / kBlock];
+                      const float bound = std::max(smallest.bound(), 1.0f);  // k is no smaller
                       finite = find_blocks(layer.weight + i, layer.velocity + i, layer.gradient + i,
-                                           found, n, grid, args, smallest.bound());
+                                           found, n, grid, args, bound);
                       for (std::int64_t block = 0; block < n; block += kBlock) {
                         if (!found[block / kBlock]) continue;
                         float ratios[kBlock];
                         const std::int64_t count = std::min(kBlock, n - block), at = i + block;
+                        search.set_close(at, at + count);
                         plan_run(layer.weight + at, layer.velocity + at, layer.gradient + at,
                                  ratios, count, grid, args);
                         smallest.add(ratios, count);
@@ -184,7 +207,7 @@ void search(std::vector<Search>& all, InundationStep args) {
     share_layers(sizes, kGrain, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
       Search& one = *pending[i];
       Smallest own(one.layer->m, one.bound);
-      const bool finite = search_share(*one.layer, begin, end, args, own);
+      const bool finite = search_share(one, begin, end, args, own);
       const std::lock_guard lock(mutex);
       one.smallest.add(own.found().data(), std::ssize(own.found()));
       one.finite = one.finite && finite;
@@ -195,6 +218,29 @@ void search(std::vector<Search>& all, InundationStep args) {
     });
     for (Search* one : pending) *one = {one->layer, args.k_max};
   }
+}
+
+// Moves the weights of a run and gives the number of codes that changed.
+std::int64_t update_share(const Search& search, std::int64_t begin, std::int64_t end,
+                          const RunGrid& grid, InundationStep args, float k) {
+  const InundationView& layer = *search.layer;
+  const float limit = args.c_max * grid.scale;
+  const auto& close = search.close;
+  std::int64_t crossings = 0;
+  while (begin < end) {
+    std::int64_t block = begin / kBlock;
+    const bool is_close = close[block];
+    const std::int64_t most = is_close ? std::min(end, begin + kRun - kBlock) : end;
+    while ((block + 1) * kBlock < most && close[block + 1] == close[block]) ++block;
+    const std::int64_t n = std::min(end, (block + 1) * kBlock) - begin;
+    float *weight = layer.weight + begin, *velocity = layer.velocity + begin;
+    if (is_close)
+      crossings += update_run(weight, velocity, layer.gradient + begin, n, grid, limit, args, k);
+    else
+      move_run(weight, velocity, layer.gradient + begin, n, limit, args, k);
+    begin += n;
+  }
+  return crossings;
 }
 
 void inundate_group(std::span<const InundationView> layers, InundationStep args,
@@ -211,16 +257,17 @@ void inundate_group(std::span<const InundationView> layers, InundationStep args,
     outcome.skipped[one.layer->index] = !one.finite;
   }
   std::mutex mutex;
-  for_each_share(layers, [&](const InundationView& layer, std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> sizes;
+  for (const InundationView& layer : layers) sizes.push_back(layer.n);
+  share_layers(sizes, kGrain, [&](std::size_t index, std::int64_t first, std::int64_t last) {
+    const InundationView& layer = layers[index];
     if (outcome.skipped[layer.index]) return;
     std::int64_t crossings = 0;
     split_into_runs(first, last, layer.grid.channels, layer.grid.inner,
                     [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-                      const RunGrid grid = run_grid(layer.grid, c);
-                      for (std::int64_t i = begin; i < end; i += kRun)
-                        crossings +=
-                            update_run(layer.weight + i, layer.velocity + i, layer.gradient + i,
-                                       std::min(kRun, end - i), grid, args, outcome.k[layer.index]);
+                      crossings +=
+                          update_share(searches[index], begin, end, run_grid(layer.grid, c), args,
+                                       outcome.k[layer.index]);
                     });
     const std::lock_guard lock(mutex);
     outcome.crossings[layer.index] += crossings;

@@ -111,6 +111,18 @@ TEST(Inundate, FactorIsAtLeastOneAndThenTheStepIsThatOfNesterov) {
   EXPECT_TRUE(at::allclose(layer.weight, w - expected.step, 1e-6, 1e-7));
 }
 
+TEST(Inundate, CountsWhatTheStepItselfMovesPastTheWantedNumber) {
+  // k = 1, although the wanted ratios are far below: many more codes change than were looked for.
+  Layer layer = make_layer({5, 4000});
+  layer.args.crossing_rate = 1e-3;
+  layer.args.lr = 10;
+  const at::Tensor before = layer.codes();
+  const Outcome result = layer.step();
+  EXPECT_EQ(result.k, 1);
+  EXPECT_GT(result.crossings, 100);  // 20 were asked for
+  EXPECT_EQ(result.crossings, (layer.codes() != before).sum().item<std::int64_t>());
+}
+
 TEST(Inundate, FactorIsLimited) {
   Layer layer = make_layer({5, 40});
   layer.args.k_max = 3;
