@@ -225,13 +225,12 @@ std::int64_t update_share(const Search& search, std::int64_t begin, std::int64_t
                           const RunGrid& grid, InundationStep args, float k) {
   const InundationView& layer = *search.layer;
   const float limit = args.c_max * grid.scale;
-  const auto& close = search.close;
   std::int64_t crossings = 0;
   while (begin < end) {
     std::int64_t block = begin / kBlock;
-    const bool is_close = close[block];
+    const bool is_close = search.close[block];
     const std::int64_t most = is_close ? std::min(end, begin + kRun - kBlock) : end;
-    while ((block + 1) * kBlock < most && close[block + 1] == close[block]) ++block;
+    while ((block + 1) * kBlock < most && search.close[block + 1] == search.close[block]) ++block;
     const std::int64_t n = std::min(end, (block + 1) * kBlock) - begin;
     float *weight = layer.weight + begin, *velocity = layer.velocity + begin;
     if (is_close)
