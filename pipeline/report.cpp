@@ -8,6 +8,7 @@
 #include "formats/atomic_file.h"
 #include "pipeline/boundary.h"
 #include "pipeline/report/curves.h"
+#include "pipeline/report/latency.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
 
@@ -39,6 +40,20 @@ double kilobytes(const Json& report) {
   return number_in(member(report, "size"), "quantized_bytes").value_or(0) / 1e3;
 }
 
+// Of the run in onnxruntime or what else was measured first.
+std::optional<double> latency_of(const FinishedRun& run) {
+  const auto latency = first_latency(run.latency);
+  return latency ? std::optional(latency->ms) : std::nullopt;
+}
+
+// Named after what was measured, if that is the same for all runs that were.
+std::string latency_axis(const std::vector<FinishedRun>& runs) {
+  std::set<std::string> places;
+  for (const FinishedRun& run : runs)
+    if (const auto latency = first_latency(run.latency)) places.insert(latency->where);
+  return "Latency, ms" + (places.size() == 1 ? " (" + *places.begin() + ")" : "");
+}
+
 Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
   Grid grid{{{"Run"},
              {"Model"},
@@ -50,6 +65,7 @@ Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::str
              {"Agreement, %", true},
              {"KL", true},
              {"Size, kB", true},
+             {latency_axis(runs), true},
              {"Time, s", true}},
             {}};
   std::set<std::string> models;
@@ -63,7 +79,8 @@ Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::str
                          scaled(number_in(member(r, "student"), "top1"), 1, "%.2f"),
                          scaled(number_in(r, "agreement"), 100, "%.1f"),
                          scaled(number_in(r, "divergence"), 1, "%.4f"),
-                         format("%.1f", kilobytes(r)), scaled(number_in(r, "seconds"), 1, "%.1f")});
+                         format("%.1f", kilobytes(r)), scaled(latency_of(runs[i]), 1, "%.3f"),
+                         scaled(number_in(r, "seconds"), 1, "%.1f")});
   }
   return without_empty_columns(grid);
 }
@@ -101,19 +118,24 @@ Grid layers_of(const std::vector<FinishedRun>& runs, const std::vector<std::stri
   return grid;
 }
 
-// If all runs have `of`(report).
+// What a run costs who uses it.
+struct Cost {
+  std::string name, axis;
+  std::optional<double> (*of)(const FinishedRun&);
+};
+
+// If all runs have both, the cost and `of`(report).
 template <class F>
-std::optional<analysis::Svg> against_size(const std::vector<FinishedRun>& runs,
-                                          const std::vector<std::string>& names,
-                                          const std::string& title, analysis::Axis axis,
-                                          const F& of) {
+std::optional<analysis::Svg> against(const Cost& cost, const std::vector<FinishedRun>& runs,
+                                     const std::vector<std::string>& names,
+                                     const std::string& title, analysis::Axis axis, const F& of) {
   std::vector<analysis::Cloud> clouds;
   double largest = 0, low = std::numeric_limits<double>::infinity(), high = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::optional<double> value = of(runs[i].report);
-    if (!value) return std::nullopt;
-    clouds.push_back({names[i], {{kilobytes(runs[i].report), *value}}, false, 5});
-    largest = std::max(largest, kilobytes(runs[i].report));
+    const std::optional<double> value = of(runs[i].report), x = cost.of(runs[i]);
+    if (!value || !x) return std::nullopt;
+    clouds.push_back({names[i], {{*x, *value}}, false, 5});
+    largest = std::max(largest, *x);
     low = std::min(low, *value);
     high = std::max(high, *value);
   }
@@ -122,8 +144,8 @@ std::optional<analysis::Svg> against_size(const std::vector<FinishedRun>& runs,
   const double margin = 0.1 * (high - low) + 0.5;
   axis.low = axis.logarithmic ? low / 1.5 : low - margin;
   axis.high = axis.logarithmic ? high * 1.5 : high + margin;
-  return analysis::scatter_charts({{title, std::move(clouds)}},
-                                  {"kB of parameters", false, 0, 1.1 * largest}, axis);
+  return analysis::scatter_charts({{title + " against " + cost.name, std::move(clouds)}},
+                                  {cost.axis, false, 0, 1.1 * largest}, axis);
 }
 
 std::optional<double> top1(const Json& r) { return number_in(member(r, "student"), "top1"); }
@@ -156,10 +178,14 @@ std::string comparison_page(const std::vector<FinishedRun>& runs,
                             const std::vector<std::string>& names, const Grid& results,
                             const Grid& settings, const Grid& layers) {
   std::vector<analysis::Svg> clouds;
-  for (const auto& chart :
-       {against_size(runs, names, "Top-1 against size", {"%"}, top1),
-        against_size(runs, names, "KL against size", {"nats per image", true}, divergence)})
-    if (chart) clouds.push_back(*chart);
+  for (const Cost& cost :
+       {Cost{"size", "kB of parameters",
+             [](const FinishedRun& run) { return std::optional(kilobytes(run.report)); }},
+        Cost{"latency", latency_axis(runs), latency_of}})
+    for (const auto& chart :
+         {against(cost, runs, names, "Top-1", {"%"}, top1),
+          against(cost, runs, names, "KL", {"nats per image", true}, divergence)})
+      if (chart) clouds.push_back(*chart);
   std::vector<NamedHistory> histories;
   for (std::size_t i = 0; i < runs.size(); ++i) histories.push_back({names[i], runs[i].history});
   return page(std::to_string(runs.size()) + " runs of zsq quantize",
@@ -167,7 +193,7 @@ std::string comparison_page(const std::vector<FinishedRun>& runs,
                   section("Results", to_html(results,
                                              "One row per run; KL and agreement on held-out "
                                              "synthetic images, KL in nats per image")) +
-                  section("Accuracy against size", chart_grid(clouds)) +
+                  section("Accuracy against size and latency", chart_grid(clouds)) +
                   section("Curves", chart_grid(curve_charts(histories))) +
                   section("Layers", to_html(layers,
                                             "Output SQNR in dB if this layer alone is "
@@ -184,6 +210,7 @@ Json as_json(const std::vector<FinishedRun>& runs, const Grid& settings) {
          {"model", "source_sha256", "scheme", "recipe", "seed", "teacher", "student", "agreement",
           "divergence", "size", "iterations", "seconds", "verdict"})
       row[key] = member(run.report, key);
+    row["latency"] = run.latency;
     row["layers"] = Json::array();
     for (const Json& layer : list_in(run.report, "layers"))
       row["layers"].push_back({{"name", member(layer, "name")},

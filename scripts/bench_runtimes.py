@@ -9,6 +9,7 @@ float network in the same runtime.
 
   .deps/python/bin/python scripts/bench_runtimes.py float.onnx out_w8a8 out_w4a4 --static --threads 2
 
+--record writes latency.json into each output folder, which `zsq report` then shows.
 --static adds onnxruntime's own quantize_static file (QDQ, int8 weights per channel without zero points,
 uint8 activations) as a baseline, calibrated on the first 16 of --images. Without --images, normal noise
 serves for all of it, and agreement then says little.
@@ -18,6 +19,7 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import statistics
 import sys
 import tempfile
@@ -137,9 +139,9 @@ def classes(session, images):
 def measure(runtime, models, images, options):
     sessions = [runtime(str(path), options.threads) for _, path in models]
     named = [classes(session, images) for session in sessions]
-    rows = [{"runtime": runtime.name, "model": name, "latency": [],
+    rows = [{"runtime": runtime.name, "model": name, "path": str(path), "latency": [],
              "agreement": float(np.mean(answers == named[0]))}
-            for (name, _), answers in zip(models, named)]
+            for (name, path), answers in zip(models, named)]
     for batch in options.batch:
         times = time_rounds(sessions, first(images, batch), options.rounds, options.seconds)
         for row, spent in zip(rows, times):
@@ -168,6 +170,30 @@ def table(rows):
                      for line in lines)
 
 
+def processor():
+    names = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def latency_record(path, rows, options):
+    """What latency.json holds of the model at `path`; the first one of each runtime is the float network."""
+    timed = []
+    for runtime in dict.fromkeys(row["runtime"] for row in rows):
+        own = [row for row in rows if row["runtime"] == runtime]
+        found = next(row for row in own if row["path"] == str(path))
+        timed += [{"runtime": runtime, "batch": now["batch"], "float_ms": full["min_ms"], "ms": now["min_ms"]}
+                  for full, now in zip(own[0]["latency"], found["latency"])]
+    return {"machine": processor(), "threads": options.threads, "rounds": options.rounds, "rows": timed}
+
+
+def record(folders, rows, options):
+    for folder in folders:
+        half = folder / "latency.json.tmp"
+        half.write_text(json.dumps(latency_record(folder / "model.onnx", rows, options), indent=1) + "\n")
+        half.replace(folder / "latency.json")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("float", type=pathlib.Path, help="float network, .onnx")
@@ -179,6 +205,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=0.15, help="of a round of one model")
     parser.add_argument("--runtime", nargs="+", choices=[OnnxRuntime.name, OpenVino.name], default=[])
+    parser.add_argument("--record", action="store_true", help="latency.json in each output folder")
     parser.add_argument("--format", choices=["human", "json"], default="human")
     return parser.parse_args()
 
@@ -204,6 +231,8 @@ def main():
                 quantize_static(options.float, own, first(images, CALIBRATION_IMAGES))
             models.insert(1, ("quantize_static", own))
         rows = [row for runtime in runtimes(options.runtime) for row in measure(runtime, models, images, options)]
+    if options.record:
+        record([path for path in options.models if path.is_dir()], rows, options)
     if options.format == "json":
         json.dump({"threads": options.threads, "rounds": options.rounds, "images": options.images or "noise",
                    "models": rows}, sys.stdout, indent=1)

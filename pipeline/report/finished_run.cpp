@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "formats/json_depth.h"
+#include "pipeline/report/latency.h"
 #include "pipeline/version.h"
 
 namespace zsq::pipeline {
@@ -11,6 +12,16 @@ namespace {
 std::string wrote(const Json& report) {
   const std::string other = text_in(report, "tool_version");
   return other.empty() || other == version() ? "" : "; version " + other + " wrote it";
+}
+
+Json read_latency(const std::filesystem::path& folder) {
+  const auto path = folder / kLatencyFile;
+  Json latency = formats::read_json<Json>(path);
+  if (!latency.is_object())
+    throw Error(ErrorCode::bad_input, path.string() +
+                                          ": is not what `scripts/bench_runtimes.py --record` "
+                                          "writes; measure again, or remove it");
+  return latency;
 }
 
 }  // namespace
@@ -33,6 +44,7 @@ Json read_report(const std::filesystem::path& folder) {
 
 FinishedRun read_run(const std::filesystem::path& folder) {
   FinishedRun run{.folder = folder, .report = read_report(folder), .history = read_history(folder)};
+  if (std::filesystem::exists(folder / kLatencyFile)) run.latency = read_latency(folder);
   const auto resolved = folder / "resolved.yaml";
   if (!std::filesystem::exists(resolved)) return run;
   run.settings = describe_settings(load_recipe(resolved.string()));

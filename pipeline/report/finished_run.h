@@ -15,6 +15,7 @@ Json read_report(const std::filesystem::path& folder);
 struct FinishedRun {
   std::filesystem::path folder;  // empty: there is none
   Json report;
+  Json latency = nullptr;  // pipeline/report/latency.h; null if it was not measured
   std::vector<HistoryRecord> history = {};
   std::vector<SettingHelp> settings = {};  // of resolved.yaml; empty without
   // The same ones as the recipe has them by its name; empty if there is no such recipe any more.

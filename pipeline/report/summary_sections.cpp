@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "analysis/bars.h"
+#include "pipeline/report/latency.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
 #include "pipeline/report/verdict.h"
@@ -75,7 +76,7 @@ std::string files(const FinishedRun& run) {
   return grid.rows.empty() ? "" : to_html(grid, "Files as they lie on disk");
 }
 
-std::string latency(const FinishedRun& run) {
+std::string execution(const FinishedRun& run) {
   const Json& layers = list_in(run.report, "layers");
   const auto integer = std::count_if(layers.begin(), layers.end(), [](const Json& layer) {
     return text_in(layer, "executes_as").starts_with("int8");
@@ -85,10 +86,12 @@ std::string latency(const FinishedRun& run) {
     html = paragraph(format("%lld of %zu layers run in integers on %s.",
                             static_cast<long long>(integer), layers.size(),
                             text_in(run.report, "target").c_str()));
+  if (const std::string table = latency_table(run.latency); !table.empty()) return html + table;
   const std::string folder = run.folder.empty() ? "FOLDER" : run.folder.string();
   return html + "<p>A run measures no latency. <code>scripts/bench_runtimes.py " +
          escaped(text_in(run.report, "model") + " " + folder) +
-         "</code> times both networks in onnxruntime and OpenVINO.</p>\n";
+         " --record</code> times both networks in onnxruntime and OpenVINO for the next <code>zsq "
+         "report</code>.</p>\n";
 }
 
 }  // namespace
@@ -138,6 +141,8 @@ std::string size_section(const FinishedRun& run) {
                             {{"FP32", measured->teacher, format("%.2f %%", measured->teacher), 7},
                              {scheme, measured->student, format("%.2f %%", measured->student), 0}},
                             100));
+  for (analysis::Svg& chart : latency_charts(run.latency, scheme))
+    charts.push_back(std::move(chart));
   Grid synthetic{
       {{"Held-out synthetic images"}, {"Images", true}, {"Same class, %", true}, {"KL", true}}, {}};
   for (const Json& kind : list_in(r, "synthetic"))
@@ -152,7 +157,7 @@ std::string size_section(const FinishedRun& run) {
                                   : to_html(synthetic,
                                             "Student and teacher on images that nothing learned "
                                             "from; KL in nats per image")) +
-          files(run) + latency(run));
+          files(run) + execution(run));
 }
 
 std::string stages_section(const FinishedRun& run) {

@@ -44,6 +44,44 @@ class PlotGrowth(unittest.TestCase):
         self.assertIn("a.json holds no sweep", done.stderr)
 
 
+class BenchRuntimes(unittest.TestCase):
+    def test_records_each_run_beside_the_float_network(self):
+        sys.path.insert(0, str(SCRIPTS))
+        self.addCleanup(sys.path.remove, str(SCRIPTS))
+        try:
+            import bench_runtimes
+        except ImportError as error:
+            self.skipTest(str(error))
+
+        class Runtime:
+            name = "sleeper"
+
+            def __init__(self, _path, _threads):
+                pass
+
+            def run(self, images):
+                return images.reshape(len(images), -1)
+
+        with tempfile.TemporaryDirectory() as folder:
+            # Two of one name: the record is of the folder, not of its name.
+            runs = [pathlib.Path(folder, parent, "out") for parent in "ab"]
+            for path in runs:
+                path.mkdir(parents=True)
+            options = bench_runtimes.argparse.Namespace(threads=3, batch=[1, 2], rounds=2, seconds=1e-4)
+            images = bench_runtimes.load_images(None, [1, 2, 2], 2)
+            models = [("float", pathlib.Path("f.onnx"))] + [("out", path / "model.onnx") for path in runs]
+            rows = bench_runtimes.measure(Runtime, models, images, options)
+            for i, _ in enumerate(runs, 1):
+                rows[i]["latency"][1]["min_ms"] = i
+            bench_runtimes.record(runs, rows, options)
+            found = [json.loads((path / "latency.json").read_text()) for path in runs]
+            self.assertEqual([path.name for path in runs[0].iterdir()], ["latency.json"])
+        for i, latency in enumerate(found, 1):
+            self.assertEqual((latency["threads"], [row["batch"] for row in latency["rows"]]), (3, [1, 2]))
+            self.assertEqual(latency["rows"][1]["ms"], i)
+            self.assertEqual(latency["rows"][1]["float_ms"], rows[0]["latency"][1]["min_ms"])
+
+
 class BenchVsTorch(unittest.TestCase):
     def test_a_python_without_torch_is_named(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/report/finished_run, pipeline/report/layer_sections,
+// Covers also pipeline/report/finished_run, pipeline/report/latency,
+// pipeline/report/layer_sections,
 // pipeline/report/page_style, pipeline/report/run_page, pipeline/report/sections,
 // pipeline/report/summary_sections. What the page of a run shows, and what it leaves out.
 // tests/cli/report_test.cpp opens pages in a browser.
@@ -11,6 +12,8 @@
 
 #include "core/error.h"
 #include "pipeline/quantize.h"
+#include "pipeline/report.h"
+#include "pipeline/report/latency.h"
 #include "pipeline/report/sections.h"
 #include "tests/support/temp_folder.h"
 
@@ -105,6 +108,38 @@ TEST_F(Page, TheVerdictComesFirst) {
     last = at;
   }
   EXPECT_FALSE(holds(page, "Iteration 9"));
+}
+
+TEST_F(Page, ShowsTheLatencyThatWasMeasured) {
+  EXPECT_TRUE(holds(page_of(untrained()), "A run measures no latency"));
+  folder_.file(kLatencyFile, R"({"machine": "A & B", "threads": 2, "rows": [
+      {"runtime": "onnxruntime", "batch": 1, "float_ms": 3, "ms": 1.5},
+      {"runtime": "onnxruntime", "batch": 16, "float_ms": 2, "ms": 0.5},
+      {"runtime": "openvino", "batch": 1, "float_ms": 2.5, "ms": 2}]})");
+  const std::string page = page_of(untrained());
+  EXPECT_FALSE(holds(page, "A run measures no latency"));
+  for (const char* text : {"Latency, onnxruntime, one image", "Latency, openvino, one image",
+                           "3.000 ms", "1.500 ms", ">4.00</td>", "A &amp; B, 2 threads"})
+    EXPECT_TRUE(holds(page, text)) << text;
+  EXPECT_FALSE(holds(page, "16 images"));  // in the table, not as a chart
+  folder_.file(kLatencyFile, "{");
+  EXPECT_THROW(page_of(untrained()), Error);
+}
+
+TEST_F(Page, RunsWithLatencyAreComparedByIt) {
+  const test::TempFolder one, two;
+  for (const auto* run : {&one, &two}) {
+    run->file("report.json", to_json(trained()));
+    run->file(kLatencyFile, R"({"rows": [{"runtime": "onnxruntime", "batch": 1, "float_ms": 3,
+                                          "ms": 1.25}]})");
+  }
+  const RunsReport both = report_runs({one.path(), two.path()}, "");
+  EXPECT_TRUE(holds(both.text, "Latency, ms (onnxruntime, one image)"));
+  EXPECT_TRUE(holds(both.text, "1.250"));
+  EXPECT_TRUE(holds(both.html, "KL against latency"));
+  EXPECT_TRUE(holds(both.html, "KL against size"));
+  std::filesystem::remove(two / kLatencyFile);
+  EXPECT_FALSE(holds(report_runs({one.path(), two.path()}, "").html, "against latency"));
 }
 
 TEST_F(Page, RealImagesSayMoreThanSyntheticOnes) {
