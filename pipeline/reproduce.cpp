@@ -141,14 +141,15 @@ class TableRun {
     for (const std::size_t number : missing) {
       const PlannedCell& planned = cells_[number];
       jobs.push_back({planned.cell.command, log_of(planned.cell)});
-      const fs::path state = fs::path(planned.cell.folder) / "checkpoint" / "state.safetensors";
-      if (is_of(planned) && fs::exists(state)) jobs.back().words.emplace_back("--resume");
+      if (is_of(planned)) jobs.back().words.emplace_back("--resume");
     }
     const auto before = [&](std::size_t job) {
       const PlannedCell& planned = cells_[missing[job]];
       const ReproduceCell& cell = planned.cell;
-      fs::create_directories(cell.folder);
-      fs::remove(fs::path(cell.folder) / "report.json");
+      const fs::path folder = cell.folder;
+      fs::create_directories(folder);
+      if (!is_of(planned)) fs::remove_all(folder / "checkpoint");  // of other settings
+      fs::remove(folder / "report.json");
       mark(planned);
       observer.on_message(LogLevel::info, "cell " + std::to_string(cell.number) + ": " + cell.row +
                                               ", seed " + std::to_string(cell.seed));

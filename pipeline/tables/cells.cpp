@@ -193,8 +193,11 @@ void mark(const PlannedCell& planned) {
 
 void read_result(PlannedCell& planned) {
   ReproduceCell& cell = planned.cell;
-  if (!is_of(planned) || !fs::exists(fs::path(cell.folder) / "report.json")) return;
-  const Json json = read_report(cell.folder);
+  const fs::path folder = cell.folder;
+  // A run removes its checkpoint last: where there is one, something of its end is missing.
+  if (!is_of(planned) || !fs::exists(folder / "report.json") || fs::exists(folder / "checkpoint"))
+    return;
+  const Json json = read_report(folder);
   const auto value = [](const Json& object, const char* key) {
     return object.contains(key) && object[key].is_number()
                ? std::optional<double>(object[key].get<double>())

@@ -103,6 +103,15 @@ TEST_F(Reproduce, ATableIsRunOnUntilItIsWhole) {
   ASSERT_EQ(run(again).code, 0);
   EXPECT_EQ(text_of(folder + model), before);
 
+  // Killed between its report and its page: not finished, although the report is there.
+  fs::create_directory(fs::path(folder) / "checkpoint");
+  write("out/2_loop/seed0/report.html.tmp-1", "half");
+  EXPECT_EQ(json(run(command("--list --format json")).out)["cells"][2]["finished"], false);
+  ASSERT_EQ(run(command()).code, 0);
+  EXPECT_FALSE(fs::exists(fs::path(folder) / "checkpoint"));
+  EXPECT_FALSE(fs::exists(fs::path(folder) / "report.html.tmp-1"));
+  EXPECT_EQ(text_of(folder + model), before);
+
   // Another setting is another cell.
   const auto changed = json(run(command("--list --format json --set finetune.lr=0.002")).out);
   for (const auto& c : changed["cells"]) EXPECT_EQ(c["finished"], false);
