@@ -56,6 +56,14 @@ struct ExportOptions {
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options = {});
 
+// What `zsq export --target` writes: a file of ONNX, or of the runtime's own format.
+struct TargetFile {
+  std::string_view extension;
+  ExportReport (*write)(const quant::Student&, const std::filesystem::path&, const Metadata&,
+                        const ExportOptions&);
+};
+const TargetFile& target_file(Target target);
+
 // safetensors: per layer "<layer>.weight.codes" (packed: two 4-bit or narrower codes per byte, low
 // nibble first), ".weight.scale", ".weight.zero_point" (with level tables ".weight.levels" i8
 // [tables, 2^bits] and ".weight.level_index" u8 [channels] instead), ".bias", per quantizer

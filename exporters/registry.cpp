@@ -25,7 +25,14 @@ const QdqForm& instance() {
 }
 constexpr std::array<const QdqForm& (*)(), EnumNames<Target>::names.size()> kTargets{
     instance<OnnxruntimeForm>, instance<OpenvinoForm>, instance<TensorrtForm>,
-    instance<GenericForm>, instance<QcdqForm>};
+    instance<GenericForm>, instance<QcdqForm>,
+    // Their own files are no ONNX; a run's model.onnx is for onnxruntime.
+    instance<OnnxruntimeForm>, instance<OnnxruntimeForm>};
+
+constexpr TargetFile kOnnxFile{".onnx", export_onnx};
+// In the order of Target.
+constexpr std::array<TargetFile, EnumNames<Target>::names.size()> kTargetFiles{
+    kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile};
 
 std::string describe(Target target, const std::vector<Refusal>& refusals) {
   std::string message = "target " + std::string(enum_name(target)) + " cannot hold " +
@@ -41,6 +48,10 @@ RefusedByTarget::RefusedByTarget(Target target, std::vector<Refusal> refusals)
       refusals_(std::move(refusals)) {}
 
 std::span<const Exporter> registry() { return kExporters; }
+
+const TargetFile& target_file(Target target) {
+  return kTargetFiles.at(static_cast<std::size_t>(target));
+}
 
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options) {

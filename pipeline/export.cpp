@@ -99,11 +99,13 @@ ExportedRun export_inside(const fs::path& folder, const ExportRunOptions& option
   student.options.target = options.target;
 
   const std::string target(enum_name(options.target));
-  const fs::path output =
-      options.output.empty() ? folder / ("model." + target + ".onnx") : options.output;
+  const exporters::TargetFile& form = exporters::target_file(options.target);
+  const fs::path output = options.output.empty()
+                              ? folder / ("model." + target + std::string(form.extension))
+                              : options.output;
   try {
-    ExportedRun exported = describe(
-        exporters::export_onnx(student, output, metadata_of(file), {recipe.exporting.packed}));
+    ExportedRun exported =
+        describe(form.write(student, output, metadata_of(file), {recipe.exporting.packed}));
     exported.run = folder.string();
     exported.target = target;
     exported.file = output.string();

@@ -11,7 +11,7 @@
 namespace zsq {
 
 enum class Mode { paper, deploy };
-enum class Target { onnxruntime, openvino, tensorrt, generic, qcdq };
+enum class Target { onnxruntime, openvino, tensorrt, generic, qcdq, tflite, ncnn };
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq, adaround };
@@ -27,8 +27,8 @@ struct EnumNames<Mode> {
 };
 template <>
 struct EnumNames<Target> {
-  static constexpr std::array<std::string_view, 5> names{"onnxruntime", "openvino", "tensorrt",
-                                                         "generic", "qcdq"};
+  static constexpr std::array<std::string_view, 7> names{
+      "onnxruntime", "openvino", "tensorrt", "generic", "qcdq", "tflite", "ncnn"};
 };
 template <>
 struct EnumNames<Symmetry> {
@@ -203,7 +203,7 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
       o.mode);
   visit(SettingInfo{"quantize.target",
                     "runtime whose rules for quantizers the student follows, and for which "
-                    "model.onnx is written; tensorrt: 8-bit activations are symmetric"},
+                    "model.onnx is written; tensorrt, ncnn: 8-bit activations are symmetric"},
         o.target);
   visit_weight_settings(visit, o.weights);
   visit_gptq_settings(visit, o.gptq);

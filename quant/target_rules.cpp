@@ -67,6 +67,24 @@ TargetRules qcdq_rules() {
   return rules;
 }
 
+// LiteRT's int8 kernels: every result is requantized to a scale of its own.
+TargetRules tflite_rules() {
+  TargetRules rules = openvino_rules();
+  rules.name = "tflite";
+  return rules;
+}
+
+// ncnn's int8 layers quantize their input to -127..127 with a scale alone; everything else is
+// float.
+TargetRules ncnn_rules() {
+  TargetRules rules = tensorrt_rules();
+  rules.name = "ncnn";
+  std::erase_if(rules.operators, [](const OperatorRule& rule) {
+    return rule.execution == Execution::integer && rule.op != "Conv2d" && rule.op != "Linear";
+  });
+  return rules;
+}
+
 }  // namespace
 
 const OperatorRule& TargetRules::of(const models::Node& node) const {
@@ -80,7 +98,8 @@ const OperatorRule& TargetRules::of(const models::Node& node) const {
 const TargetRules& target_rules(Target target) {
   // In the order of Target.
   static const std::array<TargetRules, EnumNames<Target>::names.size()> rules{
-      onnxruntime_rules(), openvino_rules(), tensorrt_rules(), generic_rules(), qcdq_rules()};
+      onnxruntime_rules(), openvino_rules(), tensorrt_rules(), generic_rules(),
+      qcdq_rules(),        tflite_rules(),   ncnn_rules()};
   return rules.at(static_cast<std::size_t>(target));
 }
 
