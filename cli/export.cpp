@@ -43,7 +43,8 @@ int export_verb(const Arguments& arguments) {
       "exactly is refused. FOLDER is the output folder of the run.");
   flags.positional("folder", 1);
   flags.text("target", joined(names_of<Target>()), "rules that the file follows");
-  flags.text("output_path,o", "FILE", "the file (default: FOLDER/model.NAME.onnx)");
+  flags.text("output_path,o", "FILE",
+             "the file (default: FOLDER/model.NAME.onnx; .tflite for tflite)");
   flags.text("model", "FILE",
              "the float network of the run, if it is not where it was: its structure is needed");
   flags.text("format", "human|json", "form of the result on stdout");

@@ -7,6 +7,7 @@
 #include "exporters/qcdq.h"
 #include "exporters/qdq_model.h"
 #include "exporters/tensorrt.h"
+#include "exporters/tflite/tflite.h"
 
 namespace zsq::exporters {
 namespace {
@@ -32,7 +33,8 @@ constexpr std::array<const QdqForm& (*)(), EnumNames<Target>::names.size()> kTar
 constexpr TargetFile kOnnxFile{".onnx", export_onnx};
 // In the order of Target.
 constexpr std::array<TargetFile, EnumNames<Target>::names.size()> kTargetFiles{
-    kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile};
+    kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, TargetFile{".tflite", export_tflite},
+    kOnnxFile};
 
 std::string describe(Target target, const std::vector<Refusal>& refusals) {
   std::string message = "target " + std::string(enum_name(target)) + " cannot hold " +

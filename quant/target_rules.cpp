@@ -67,10 +67,16 @@ TargetRules qcdq_rules() {
   return rules;
 }
 
-// LiteRT's int8 kernels: every result is requantized to a scale of its own.
+// LiteRT's int8 operators give codes, so that a layer whose result stays float is one in float.
+// LOGISTIC has a fixed grid of its result, and LEAKY_RELU multiplies with 8 fractional bits.
 TargetRules tflite_rules() {
-  TargetRules rules = openvino_rules();
+  TargetRules rules = onnxruntime_rules();
   rules.name = "tflite";
+  rules.weights.with_zero_points = Execution::floating;
+  in_float(rules, "Sigmoid");
+  in_float(rules, "LeakyRelu");
+  for (OperatorRule& rule : rules.operators)
+    if (rule.op == "Linear") rule.quantized_output = true;
   return rules;
 }
 

@@ -10,12 +10,15 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "formats/atomic_file.h"
 #include "formats/npy.h"
 #include "models/load.h"
 
 namespace zsq::test {
 
 namespace {
+
+constexpr int kNotInstalled = 77;  // exit code of a program that lacks a package
 
 struct Said {
   int status;
@@ -69,7 +72,6 @@ TargetResult check_target(const std::string& target, const std::filesystem::path
 
 std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
                                         const at::Tensor& images) {
-  constexpr int kNotInstalled = 77;
   const Said said = run("qonnx_of_qcdq.py", {model.string(), store_images(model, images)},
                         model.string() + ".log");
   if (said.status == kNotInstalled) return std::nullopt;
@@ -82,6 +84,20 @@ std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
   for (int width = 0; words >> width;) result.widths.push_back(width);
   lines >> result.relative_error;
   return result;
+}
+
+std::optional<LitertResult> run_in_litert(const std::filesystem::path& model,
+                                          const at::Tensor& images) {
+  const std::string output = model.string() + ".out.npz";
+  const Said said = run("check_tflite.py", {model.string(), store_images(model, images), output},
+                        model.string() + ".log");
+  if (said.status == kNotInstalled) return std::nullopt;
+  if (said.status != 0) throw std::runtime_error(said.text);
+  const formats::NamedArrays arrays = formats::read_npz(output);
+  const auto counts = formats::find(arrays, "counts")->as<std::int64_t>();
+  return LitertResult{
+      formats::read_text(output + ".faults"), models::to_tensor(*formats::find(arrays, "logits")),
+      models::to_tensor(*formats::find(arrays, "reference_logits")), counts[0], counts[1]};
 }
 
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images) {

@@ -41,6 +41,15 @@ struct QonnxResult {
 std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
                                         const at::Tensor& images);
 
+// LiteRT (check_tflite.py); nothing where it is not installed.
+struct LitertResult {
+  std::string faults;                   // against its quantization specification, a line each
+  at::Tensor logits, reference_logits;  // of its default, of its reference kernels
+  std::int64_t layers = 0, integer_layers = 0;
+};
+std::optional<LitertResult> run_in_litert(const std::filesystem::path& model,
+                                          const at::Tensor& images);
+
 // What check_structure.py finds against the file: a line for each fault, empty if it is fast.
 std::string structure_faults(const std::filesystem::path& model);
 

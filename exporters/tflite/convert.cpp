@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over a student that writes its operators.
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "exporters/tflite/arithmetic.h"
+#include "exporters/tflite/float_ops.h"
+#include "exporters/tflite/integer_ops.h"
+#include "exporters/tflite/layers.h"
+#include "exporters/tflite/layout.h"
+#include "exporters/tflite/shape_ops.h"
+#include "exporters/tflite/tflite.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "quant/target_rules.h"
+
+namespace zsq::exporters {
+namespace tflite {
+namespace {
+
+using models::NodeId;
+
+constexpr const char* kInput = "input";
+constexpr const char* kOutput = "logits";
+constexpr TensorId kNone = -1;
+
+// A node's value as floats and as codes, where they are written.
+struct Value {
+  TensorId real = kNone, codes = kNone;
+};
+
+class Converter {
+ public:
+  Converter(const quant::Student& student, const Plan& plan)
+      : student_(student),
+        graph_(student.graph),
+        plan_(plan),
+        bounds_(code_bounds(student, plan)),
+        shapes_(models::infer_shapes(student.graph, student.parameters)),
+        values_(graph_.nodes.size()) {
+    for (const ExecutesAs& layer : plan.layers)
+      runs_in_float_[layer.layer] = layer.executes_as == "float";
+  }
+
+  void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
+    if (!refused_.empty()) throw RefusedByTarget(Target::tflite, refused_);
+    const TensorId output = real(graph_.output);
+    std::move(builder_).write(path, output, kOutput, metadata);
+  }
+
+ private:
+  void convert(NodeId id) {
+    const models::Node& node = graph_[id];
+    if (id == graph_.input) {
+      values_[id].real = builder_.input(kInput, stored_shape(shapes_[id]));
+    } else if (plan_.absorbed[id]) {
+      values_[id] = values_[node.inputs[0]];
+    } else if (calibrated_quantizer(student_, id)) {
+      if (values_[id].codes == kNone) values_[id].codes = quantize(id);
+    } else if (!is_weight(node) && !in_integers(id)) {
+      values_[id].real = in_float(id);
+    }
+  }
+
+  static bool is_weight(const models::Node& node) {
+    const auto* custom = models::get_if<models::Custom>(node);
+    return models::is<models::Parameter>(node) ||
+           (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
+  }
+
+  // The float tensor of a node that comes earlier.
+  TensorId real(NodeId id) {
+    const models::Node& node = graph_[id];
+    Value& value = values_[id];
+    if (value.real == kNone && value.codes != kNone)
+      value.real = builder_.node(BuiltinOperator::DEQUANTIZE, options_of(DequantizeOptionsT{}),
+                                 {value.codes}, node.name + ".real", builder_.shape(value.codes));
+    if (value.real == kNone && models::is<models::Parameter>(node))
+      value.real = builder_.constant(node.name, as_operand(parameter(node)));
+    if (value.real == kNone)
+      throw Error(ErrorCode::internal, "node '" + node.name + "' has no value in the LiteRT graph");
+    return value.real;
+  }
+
+  const at::Tensor& parameter(const models::Node& node) const {
+    return student_.parameters.at(node.params.at("value"));
+  }
+
+  // Of an operand of maps.
+  static formats::Array as_operand(const at::Tensor& value) {
+    const std::size_t rank = value.dim() > 1 ? 4 : 1;
+    return as_stored(models::to_array(value.detach().contiguous()), rank);
+  }
+
+  float number(const std::string& name) const { return student_.parameters.at(name).item<float>(); }
+
+  // Quantizers that repeat a grid after an operator that moves values share its shift.
+  Grid grid(NodeId id) {
+    const quant::ActivationQuantizer& op = *calibrated_quantizer(student_, id);
+    const float scale = number(op.scale_name());
+    const auto zero_point = static_cast<std::int64_t>(number(op.zero_point_name()));
+    const auto found = shifts_.find(op.scale_name());
+    const Grid result = found == shifts_.end()
+                            ? choose_grid(scale, zero_point, bounds_[id])
+                            : shifted_grid(scale, zero_point, bounds_[id], found->second);
+    shifts_[op.scale_name()] = result.shift;
+    if (const std::string reason = why_not_int8(result); !reason.empty())
+      refused_.push_back({graph_[id].name, reason});
+    return result;
+  }
+
+  TensorId quantize(NodeId id) {
+    const NodeId before = graph_[id].inputs[0];
+    const Grid to = grid(id);
+    const std::string& name = graph_[id].name;
+    if (const TensorId codes = values_[before].codes; codes != kNone)
+      return on_grid(codes, to, name);
+    if (models::is<models::Parameter>(graph_[before])) return quantized_constant(before, id, to);
+    const TensorId x = real(before);
+    const TensorId codes = builder_.node(BuiltinOperator::QUANTIZE, options_of(QuantizeOptionsT{}),
+                                         {x}, name, builder_.shape(x), to.kind());
+    return limit(builder_, codes, to, false, name);
+  }
+
+  // Codes of another quantizer, or of an operator that keeps its input's grid.
+  TensorId on_grid(TensorId codes, const Grid& to, const std::string& name) {
+    const Kind kind = to.kind();
+    const bool same = builder_.kind(codes).scale == kind.scale &&
+                      builder_.kind(codes).zero_point == kind.zero_point;
+    return same ? limit(builder_, codes, to, false, name) : requantize(builder_, codes, to, name);
+  }
+
+  TensorId quantized_constant(NodeId constant, NodeId quantizer, const Grid& to) {
+    const auto& op = *calibrated_quantizer(student_, quantizer);
+    const at::Tensor values = op.forward({parameter(graph_[constant])}, student_.parameters);
+    const at::Tensor codes = (values.detach() / to.scale).round() + to.zero_point;
+    return builder_.constant(graph_[quantizer].name, as_operand(codes.to(at::kChar)), to.kind());
+  }
+
+  // The quantizer that alone reads what the node computes, so that the node can give codes.
+  NodeId quantizer_after(NodeId id) const {
+    NodeId last = id;
+    while (last != graph_.output && plan_.consumers[last].size() == 1 &&
+           plan_.absorbed[plan_.consumers[last][0]])
+      last = plan_.consumers[last][0];
+    if (last == graph_.output || plan_.consumers[last].size() != 1) return kNone;
+    const NodeId user = plan_.consumers[last][0];
+    return calibrated_quantizer(student_, user) ? user : kNone;
+  }
+
+  // Writes the node as an operator on codes where it can be one.
+  bool in_integers(NodeId id) {
+    const models::Node& node = graph_[id];
+    const auto& rules = quant::target_rules(Target::tflite);
+    const NodeId quantizer = quantizer_after(id);
+    const bool is_layer = models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
+    if (rules.of(node).execution == quant::Execution::floating || quantizer == kNone) return false;
+    if (is_layer ? runs_in_float_.at(node.name) : !all_inputs_are_codes(node)) return false;
+    if (models::is<models::HardSigmoid>(node) && !plan_.saturates[id]) return false;
+    const Grid to = grid(quantizer);
+    std::optional<TensorId> codes;
+    if (is_layer) {
+      codes = layer_on_codes(id, to);
+    } else if (quant::is_pass_through(rules, node)) {
+      codes = on_grid(shape_op(builder_, node, codes_of(node.inputs[0]), shapes_[id]), to,
+                      graph_[quantizer].name);
+    } else {
+      std::vector<TensorId> inputs;
+      for (const NodeId input : node.inputs) inputs.push_back(codes_of(input));
+      codes = integer_op(builder_, {node, inputs, shapes_[id], to});
+    }
+    if (!codes) return false;
+    values_[quantizer].codes = *codes;
+    return true;
+  }
+
+  bool all_inputs_are_codes(const models::Node& node) const {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](NodeId input) { return codes_of(input) != kNone; });
+  }
+
+  TensorId codes_of(NodeId id) const { return values_[id].codes; }
+
+  TensorId layer_on_codes(NodeId id, const Grid& to) {
+    const models::Node& node = graph_[id];
+    const quant::ActivationQuantizer& input = *calibrated_quantizer(student_, node.inputs[0]);
+    const InputCodes codes{number(input.scale_name()), input.spec().qmax - input.spec().qmin};
+    const quant::IntegerWeights integers = quant::integer_weights(student_, *plan_.site[id]);
+    return integer_layer(builder_, {node, codes_of(node.inputs[0]), shapes_[id], to},
+                         layer_codes(integers, codes, false));
+  }
+
+  TensorId in_float(NodeId id) {
+    const models::Node& node = graph_[id];
+    if (models::is<models::Conv2d>(node) || models::is<models::Linear>(node))
+      return layer_in_float(id);
+    std::vector<TensorId> inputs;
+    for (const NodeId input : node.inputs) inputs.push_back(real(input));
+    if (quant::is_pass_through(quant::target_rules(Target::tflite), node))
+      return shape_op(builder_, node, inputs[0], shapes_[id]);
+    return float_op(builder_, node, student_.parameters, inputs, shapes_[id]);
+  }
+
+  TensorId layer_in_float(NodeId id) {
+    const models::Node& node = graph_[id];
+    if (models::is<models::Linear>(node) && shapes_[node.inputs[0]].size() != 2)
+      throw Error(ErrorCode::unsupported_model,
+                  "linear layer '" + node.name + "' acts on a tensor that is not [N, features]");
+    const Layer layer{node, real(node.inputs[0]), shapes_[id], std::nullopt};
+    if (!plan_.site[id]) {
+      const auto bias = node.params.find("bias");
+      return float_layer(
+          builder_, layer,
+          node.inputs.size() > 1 ? parameter(graph_[node.inputs[1]])
+                                 : student_.parameters.at(node.params.at("weight")),
+          bias == node.params.end() ? at::Tensor() : student_.parameters.at(bias->second));
+    }
+    const quant::IntegerWeights integers = quant::integer_weights(student_, *plan_.site[id]);
+    std::vector<std::int64_t> per_channel(static_cast<std::size_t>(integers.codes.dim()), 1);
+    per_channel[0] = -1;
+    const at::Tensor weight =
+        (integers.codes - integers.zero_point.view(per_channel)) * integers.scale.view(per_channel);
+    return float_layer(builder_, layer, weight, integers.bias);
+  }
+
+  const quant::Student& student_;
+  const models::Graph& graph_;
+  const Plan& plan_;
+  std::vector<CodeBounds> bounds_;  // index = NodeId
+  std::vector<models::Shape> shapes_;
+  std::vector<Value> values_;                   // index = NodeId
+  std::map<std::string, bool> runs_in_float_;   // by layer
+  std::map<std::string, std::int64_t> shifts_;  // by the name of the quantizer's scale
+  std::vector<Refusal> refused_;
+  Builder builder_;
+};
+
+}  // namespace
+}  // namespace tflite
+
+ExportReport export_tflite(const quant::Student& student, const std::filesystem::path& path,
+                           const Metadata& metadata, const ExportOptions&) {
+  const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
+  const Plan plan = make_plan(student, sites);
+  tflite::Converter(student, plan).run(path, metadata);
+  return {static_cast<std::int64_t>(std::filesystem::file_size(path)), plan.layers};
+}
+
+}  // namespace zsq::exporters

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that select or move values: on floats and on codes alike, whose grid they keep.
+#pragma once
+#include "exporters/tflite/builder.h"
+#include "models/execute.h"
+
+namespace zsq::exporters::tflite {
+
+// `out_shape` in the student's order. Error(unsupported_model) names what LiteRT does not have.
+TensorId shape_op(Builder& builder, const models::Node& node, TensorId x,
+                  const models::Shape& out_shape);
+
+}  // namespace zsq::exporters::tflite
