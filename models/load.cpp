@@ -51,6 +51,8 @@ Format detect_format(const std::filesystem::path& path) {
   if (head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return Format::pth;
   if (head[8] == '{') return Format::safetensors;
   if (head[0] == '\x08') return Format::onnx;
+  if (std::string_view(head.data(), head.size()).substr(4, 4) == "TFL3")
+    refuse(path, "is a file for LiteRT (.tflite), which zsq writes but does not read");
   refuse(path,
          "is of an unknown format; ONNX, safetensors and files of PyTorch (checkpoints, "
          "TorchScript, exported programs) are known");

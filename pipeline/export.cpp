@@ -83,6 +83,12 @@ ExportedRun describe(const exporters::ExportReport& report) {
   return exported;
 }
 
+// model.openvino.onnx, but model.tflite.
+std::string file_name(const std::string& target, std::string_view extension) {
+  const std::string kind = "." + target;
+  return "model" + (kind == extension ? "" : kind) + std::string(extension);
+}
+
 ExportedRun export_inside(const fs::path& folder, const ExportRunOptions& options,
                           Observer& observer) {
   const Json report = read_report(folder);
@@ -100,9 +106,8 @@ ExportedRun export_inside(const fs::path& folder, const ExportRunOptions& option
 
   const std::string target(enum_name(options.target));
   const exporters::TargetFile& form = exporters::target_file(options.target);
-  const fs::path output = options.output.empty()
-                              ? folder / ("model." + target + std::string(form.extension))
-                              : options.output;
+  const fs::path output =
+      options.output.empty() ? folder / file_name(target, form.extension) : options.output;
   try {
     ExportedRun exported =
         describe(form.write(student, output, metadata_of(file), {recipe.exporting.packed}));

@@ -64,6 +64,29 @@ class OpenVino:
         return next(iter(self.request.infer(images, share_inputs=True).values()))
 
 
+class LiteRt:
+    """Files of `zsq export --target tflite`: channels last."""
+    name = "litert"
+
+    def __init__(self, path, threads):
+        from ai_edge_litert.interpreter import Interpreter
+
+        self.interpreter = Interpreter(path, num_threads=threads)
+        self.input, self.output = (details()[0]["index"] for details in (
+            self.interpreter.get_input_details, self.interpreter.get_output_details))
+        self.shape = None
+
+    def run(self, images):
+        images = np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+        if images.shape != self.shape:
+            self.shape = images.shape
+            self.interpreter.resize_tensor_input(self.input, images.shape)
+            self.interpreter.allocate_tensors()
+        self.interpreter.set_tensor(self.input, images)
+        self.interpreter.invoke()
+        return self.interpreter.get_tensor(self.output)
+
+
 def runtimes(wanted):
     """Those that are installed; one that is asked for by name must be."""
     found = []

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a finished run is in each target's file: a row for each target and runtime with top-1, the largest
 difference of a logit to zsq's own evaluation of the run, the share of convolutions and linear layers that
-the runtime itself says it executes in integers, and latency beside the float network in the same runtime, measured in turns.
+the runtime itself says it executes in integers, and latency beside the float network in the same runtime, measured in turns
+(the float network of LiteRT, which reads no ONNX, is that of onnxruntime).
 
   .deps/python/bin/python scripts/target_table.py resnet20.onnx out out_tensorrt \\
       --data cifar-10-batches-bin/test_batch.bin --images 1000
@@ -29,7 +30,7 @@ from onnx import numpy_helper
 
 import bench_runtimes
 
-TARGETS = ("onnxruntime", "openvino", "tensorrt", "generic", "qcdq")
+TARGETS = ("onnxruntime", "openvino", "tensorrt", "generic", "qcdq", "tflite")
 NO_LIMIT = "1e9"  # of `zsq run --compare`, which is asked for the difference alone
 
 
@@ -123,7 +124,21 @@ def step_of_last_layer(run):
     return float(arrays[x.input[1]]) * steps
 
 
+def integer_share_of_litert(file):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(str(file), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+    interpreter.allocate_tensors()
+    types = {tensor["index"]: tensor["dtype"] for tensor in interpreter.get_tensor_details()}
+    layers = [op for op in interpreter._get_ops_details()
+              if op["op_name"] in ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
+              and len(np.unique(interpreter.get_tensor(op["inputs"][1]))) > 1]  # else a mean or a HardSigmoid
+    return np.mean([types[op["inputs"][0]] == types[op["outputs"][0]] == np.int8 for op in layers])
+
+
 def integer_share(runtime, file, folder):
+    if runtime == "litert":
+        return integer_share_of_litert(file)
     if runtime == "openvino":
         import openvino
 
@@ -147,15 +162,16 @@ def rows_of(zsq, options, images, labels, folder):
     for name, session in floats.items():
         top1 = np.mean(np.concatenate([bench_runtimes.classes(session, images)]) == labels)
         yield ["float", name, f"{100 * top1:.2f}", "", "", "", "", ""]
-    for target in TARGETS:
-        file = pathlib.Path(folder) / f"{target}.onnx"
+    for target in options.targets:
+        file = pathlib.Path(folder) / f"{target}{'.tflite' if target == 'tflite' else '.onnx'}"
         try:
             run = zsq.export(options.runs, target, file)
         except RuntimeError as error:
             print(f"target_table: without {target}: {error}", file=sys.stderr)
             continue
-        for runtime in runtimes:
-            yield [target, runtime.name, *measure(zsq, runtime, floats[runtime.name], run, file, images, labels,
+        for runtime in [bench_runtimes.LiteRt] if target == "tflite" else runtimes:
+            float_session = floats.get(runtime.name, floats["onnxruntime"])
+            yield [target, runtime.name, *measure(zsq, runtime, float_session, run, file, images, labels,
                                                   options, folder)]
 
 
@@ -185,6 +201,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("float", type=pathlib.Path, help="the float network, .onnx")
     parser.add_argument("runs", type=pathlib.Path, nargs="+", metavar="RUN")
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=TARGETS)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--compared", type=int, default=100, help="images whose logits are compared with zsq's")

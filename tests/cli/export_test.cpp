@@ -80,6 +80,19 @@ TEST_F(Export, TensorrtWantsItsOwnRunAndSaysHow) {
             text_of(path("out_tensorrt/model.onnx")));
 }
 
+TEST_F(Export, LitertGetsAFileOfItsOwn) {
+  quantize("out");
+  const Json json = exported("--target tflite");
+  EXPECT_EQ(json.at("file"), path("out/model.tflite"));
+  const std::string text = text_of(path("out/model.tflite"));
+  EXPECT_EQ(text.substr(4, 4), "TFL3");
+  EXPECT_NE(text.find("zsq.preprocessing"), std::string::npos) << "how images are prepared";
+  for (const std::string& words :
+       {"inspect " + path("out/model.tflite"),
+        "eval " + path("out/model.tflite") + " --data " + tiny().images.string()})
+    expect_error(2, words, {"is a file for LiteRT (.tflite), which zsq writes but does not read"});
+}
+
 TEST_F(Export, SaysWhatIsMissing) {
   expect_error(2, "export --target qcdq", {"FOLDER is missing"});
   expect_error(2, "export " + path("none"), {"--target NAME is missing", "tensorrt"});

@@ -148,6 +148,8 @@ std::string load_error(const std::string& bytes) {
 TEST(Load, SaysWhatIsWrongWithAFile) {
   EXPECT_NE(load_error("").find("empty"), std::string::npos);
   EXPECT_NE(load_error("GIF89a, no network at all").find("unknown format"), std::string::npos);
+  EXPECT_NE(load_error(std::string("\x1c\0\0\0TFL3 and so on", 18)).find("LiteRT"),
+            std::string::npos);
   EXPECT_NE(load_error(std::string("\x08\x08\xff\xff", 4)), "accepted");
   EXPECT_NE(load_error("PK, but not an archive"), "accepted");
   const std::string header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  ";
