@@ -79,7 +79,7 @@ class Converter {
       value.real = builder_.node(BuiltinOperator::DEQUANTIZE, options_of(DequantizeOptionsT{}),
                                  {value.codes}, node.name + ".real", builder_.shape(value.codes));
     if (value.real == kNone && models::is<models::Parameter>(node))
-      value.real = builder_.constant(node.name, as_operand(parameter(node)));
+      value.real = builder_.constant(node.name, as_operand(id, parameter(node)));
     if (value.real == kNone)
       throw Error(ErrorCode::internal, "node '" + node.name + "' has no value in the LiteRT graph");
     return value.real;
@@ -89,10 +89,12 @@ class Converter {
     return student_.parameters.at(node.params.at("value"));
   }
 
-  // Of an operand of maps.
-  static formats::Array as_operand(const at::Tensor& value) {
-    const std::size_t rank = value.dim() > 1 ? 4 : 1;
-    return as_stored(models::to_array(value.detach().contiguous()), rank);
+  // With the dimensions of what the operator that reads it computes: in stored order, dimensions no
+  // longer line up from the last one.
+  formats::Array as_operand(NodeId id, const at::Tensor& value) const {
+    NodeId user = plan_.consumers[id].at(0);
+    while (quant::activation_quantizer(graph_[user])) user = plan_.consumers[user].at(0);
+    return as_stored(models::to_array(value.detach().contiguous()), shapes_[user].size());
   }
 
   float number(const std::string& name) const { return student_.parameters.at(name).item<float>(); }
@@ -137,7 +139,8 @@ class Converter {
     const auto& op = *calibrated_quantizer(student_, quantizer);
     const at::Tensor values = op.forward({parameter(graph_[constant])}, student_.parameters);
     const at::Tensor codes = (values.detach() / to.scale).round() + to.zero_point;
-    return builder_.constant(graph_[quantizer].name, as_operand(codes.to(at::kChar)), to.kind());
+    return builder_.constant(graph_[quantizer].name, as_operand(constant, codes.to(at::kChar)),
+                             to.kind());
   }
 
   // The quantizer that alone reads what the node computes, so that the node can give codes.

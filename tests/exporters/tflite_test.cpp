@@ -36,12 +36,16 @@ QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
   return options;
 }
 
-// Height and width pass a linear layer without a pool: the order of its columns matters.
+// Height and width pass a linear layer without a pool: the order of its columns matters. A factor
+// per column of the map, where channels are last.
 models::Model flattened_map() {
   test::NetworkBuilder net({3, 8, 8}, test::varied_parameters(5));
   models::NodeId x =
       net.conv("stem", net.input(), {6, 3, 3, 3}, {.stride = {2, 2}, .pads = {1, 1, 1, 1}}, true);
-  x = net.op("flat", models::Flatten{}, {net.relu("relu", x)});
+  net.model().parameters.set("columns.value", test::normal({4}, 9));
+  const auto columns = net.op("columns", models::Parameter{}, {}, {{"value", "columns.value"}});
+  x = net.op("by_column", models::Mul{}, {net.relu("relu", x), columns});
+  x = net.op("flat", models::Flatten{}, {x});
   x = net.relu("hidden_relu", net.linear("hidden", x, 96, 12));
   return net.finish(net.linear("fc", x, 12, 5), 5);
 }
