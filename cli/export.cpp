@@ -44,7 +44,8 @@ int export_verb(const Arguments& arguments) {
   flags.positional("folder", 1);
   flags.text("target", joined(names_of<Target>()), "rules that the file follows");
   flags.text("output_path,o", "FILE",
-             "the file (default: FOLDER/model.NAME.onnx; .tflite for tflite)");
+             "the file (default: FOLDER/model.NAME.onnx; .tflite for tflite; for ncnn .param, with "
+             ".bin beside it)");
   flags.text("model", "FILE",
              "the float network of the run, if it is not where it was: its structure is needed");
   flags.text("format", "human|json", "form of the result on stdout");

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "exporters/generic.h"
+#include "exporters/ncnn/ncnn.h"
 #include "exporters/onnxruntime.h"
 #include "exporters/openvino.h"
 #include "exporters/qcdq.h"
@@ -34,7 +35,7 @@ constexpr TargetFile kOnnxFile{".onnx", export_onnx};
 // In the order of Target.
 constexpr std::array<TargetFile, EnumNames<Target>::names.size()> kTargetFiles{
     kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, TargetFile{".tflite", export_tflite},
-    kOnnxFile};
+    TargetFile{".param", export_ncnn}};
 
 std::string describe(Target target, const std::vector<Refusal>& refusals) {
   std::string message = "target " + std::string(enum_name(target)) + " cannot hold " +

@@ -14,7 +14,7 @@ namespace zsq {
 
 struct ExportRunOptions {
   Target target = Target::onnxruntime;
-  std::filesystem::path output;  // empty: model.<target>.onnx in the folder of the run
+  std::filesystem::path output;  // empty: model.<target>.<onnx, param, ...> in the run's folder
   // The float network of the run, of which the structure is taken; empty: where it was then.
   std::filesystem::path model;
 };

@@ -127,7 +127,7 @@ class Inserter {
   }
 
   void quantize_output(NodeId id, NodeId tensor) {
-    views_[id][0] = tensor;
+    views_[id] = {{0, tensor}, {kFloatInput, tensor}};
     const auto& bits = placement_.bits[id];
     if (bits.empty()) return;
     const std::string name = teacher_[id].name + ".quantizer";
@@ -137,7 +137,7 @@ class Inserter {
     if (!op) op = make_quantizer(name, *bits.begin());
     source_[id] = op;
     tensor = student_.graph.add({name, models::Custom{op}, {tensor}});
-    views_[id] = {{0, tensor}, {op->spec().num_bits, tensor}};
+    views_[id][0] = views_[id][op->spec().num_bits] = tensor;
     for (std::int64_t b : bits) {
       if (b >= op->spec().num_bits) continue;
       const std::string narrow = name + std::to_string(b);
@@ -156,14 +156,17 @@ class Inserter {
   std::shared_ptr<const ActivationQuantizer> make_quantizer(const std::string& name,
                                                             std::int64_t bits) const {
     const auto& options = student_.options;
-    return std::make_shared<ActivationQuantizer>(
-        name, activation_spec(bits, options.mode, symmetric_activations(options, bits)));
+    auto spec = activation_spec(bits, options.mode, symmetric_activations(options, bits));
+    if (spec.symmetric && bits == 8 && target_rules(options.target).activations.without_lowest)
+      ++spec.qmin;
+    return std::make_shared<ActivationQuantizer>(name, spec);
   }
 
   const Graph& teacher_;
   Placement placement_;
   Student student_;
-  std::vector<std::map<std::int64_t, NodeId>> views_;  // bits -> node of the student; 0: the widest
+  std::vector<std::map<std::int64_t, NodeId>>
+      views_;  // bits -> node of the student; 0: the widest; kFloatInput
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const WeightQuantizer>>
       weight_quantizers_;                                           // by parameter and bits
   std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one after a node

@@ -99,7 +99,7 @@ class DeployPlacer {
   std::int64_t asks(NodeId id) const {
     const auto& node = graph_[id];
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
-    if (!is_layer(node)) return options_.add_bits;
+    if (!is_layer(node)) return rules_.layers_alone ? kFloatInput : options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
     if (ends_.second[id] && options_.second_input_bits) return options_.second_input_bits;
@@ -124,7 +124,7 @@ class DeployPlacer {
     if (is_pass_through(rules_, node)) {
       const auto& behind = placement.bits[consumer];
       if (!behind.empty()) placement.bits[id].insert(*behind.begin());
-    } else {
+    } else if (placement.asks[consumer] != kFloatInput) {
       placement.bits[id].insert(placement.asks[consumer]);
     }
   }

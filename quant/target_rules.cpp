@@ -80,14 +80,14 @@ TargetRules tflite_rules() {
   return rules;
 }
 
-// ncnn's int8 layers quantize their input to -127..127 with a scale alone; everything else is
-// float.
+// ncnn's convolutions and inner products quantize their own input to -127..127 with a scale alone,
+// and give floats; all other layers are float.
 TargetRules ncnn_rules() {
-  TargetRules rules = tensorrt_rules();
+  TargetRules rules;
   rules.name = "ncnn";
-  std::erase_if(rules.operators, [](const OperatorRule& rule) {
-    return rule.execution == Execution::integer && rule.op != "Conv2d" && rule.op != "Linear";
-  });
+  rules.activations = {.symmetric_bits = 8, .without_lowest = true};
+  rules.operators = {{"Conv2d", Execution::integer}, {"Linear", Execution::integer}};
+  rules.layers_alone = true;
   return rules;
 }
 

@@ -43,6 +43,8 @@ struct ActivationRule {
   // From so many bits on, codes are signed with zero point 0. With fewer, the differences q - z fit
   // into 8 bits whatever the zero point is.
   std::int64_t symmetric_bits = 9;
+  // Signed codes of 8 bits end at -127 instead of -128.
+  bool without_lowest = false;
 };
 
 struct TargetRules {
@@ -51,6 +53,7 @@ struct TargetRules {
   ActivationRule activations;
   std::vector<OperatorRule> operators;  // the others run in float
   bool hard_swish_is_product = false;   // x * HardSigmoid(x), quantized in between, is faster
+  bool layers_alone = false;  // operators without weights read the float tensor, not its codes
 
   const OperatorRule& of(const models::Node& node) const;
 };

@@ -87,6 +87,37 @@ class LiteRt:
         return self.interpreter.get_tensor(self.output)
 
 
+class Ncnn:
+    """Runs the .param file that `zsq export --target ncnn` writes, image by image."""
+    name = "ncnn"
+
+    def __init__(self, path, threads, **options):
+        import ncnn
+
+        self.ncnn, self.net = ncnn, ncnn.Net()
+        self.net.opt.num_threads = threads
+        # Where the CPU has half precision, "float" would mean that.
+        for option in ("fp16_packed", "fp16_storage", "fp16_arithmetic", "bf16_storage", "bf16_packed"):
+            setattr(self.net.opt, "use_" + option, False)
+        for option, value in options.items():
+            setattr(self.net.opt, option, value)
+        weights = pathlib.Path(path).with_suffix(".bin")
+        if self.net.load_param(str(path)) or self.net.load_model(str(weights)):
+            raise RuntimeError(f"ncnn cannot load {path} and {weights}")
+
+    def run(self, images):
+        return np.stack([self.logits(image) for image in images])
+
+    def logits(self, image):
+        extractor = self.net.create_extractor()
+        # A copy of ncnn's own: its layers that work in place crash on memory of numpy's.
+        extractor.input("input", self.ncnn.Mat(np.ascontiguousarray(image)).clone())
+        status, result = extractor.extract("logits")
+        if status:
+            raise RuntimeError(f"ncnn says {status}")
+        return np.array(result)
+
+
 def runtimes(wanted):
     """Those that are installed; one that is asked for by name must be."""
     found = []

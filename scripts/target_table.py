@@ -5,7 +5,7 @@ difference of a logit to zsq's own evaluation of the run, the share of convoluti
 the runtime itself says it executes in integers, and latency beside the float network in the same runtime, measured in turns
 (the float network of LiteRT, which reads no ONNX, is that of onnxruntime).
 
-  .deps/python/bin/python scripts/target_table.py resnet20.onnx out out_tensorrt \\
+  .deps/python/bin/python scripts/target_table.py resnet20.onnx out out_tensorrt out_ncnn \\
       --data cifar-10-batches-bin/test_batch.bin --images 1000
 
 RUNs are output folders of `zsq quantize`; a target is exported from the first that can hold it (`zsq export`),
@@ -29,8 +29,10 @@ import onnx
 from onnx import numpy_helper
 
 import bench_runtimes
+import ncnn_files
 
 TARGETS = ("onnxruntime", "openvino", "tensorrt", "generic", "qcdq", "tflite")
+NCNN = "ncnn"  # a target of which no other runtime reads the files
 NO_LIMIT = "1e9"  # of `zsq run --compare`, which is asked for the difference alone
 
 
@@ -139,7 +141,9 @@ def integer_share_of_litert(file):
 def integer_share(runtime, file, folder):
     if runtime == "litert":
         return integer_share_of_litert(file)
-    if runtime == "openvino":
+    if runtime == NCNN:
+        layers = [layer.in_int8 for layer in ncnn_files.read(file) if layer.type in ncnn_files.WITH_WEIGHTS]
+    elif runtime == "openvino":
         import openvino
 
         ran = [(str(info["layerType"].astype(str)), str(info["runtimePrecision"].astype(str)) in ("i8", "u8"))
@@ -173,6 +177,20 @@ def rows_of(zsq, options, images, labels, folder):
             float_session = floats.get(runtime.name, floats["onnxruntime"])
             yield [target, runtime.name, *measure(zsq, runtime, float_session, run, file, images, labels,
                                                   options, folder)]
+    yield from rows_of_ncnn(zsq, options, images, labels, folder)
+
+
+def rows_of_ncnn(zsq, options, images, labels, folder):
+    """Beside the same layers with float weights, since ncnn reads no ONNX."""
+    file, in_float = (pathlib.Path(folder) / f"{name}.param" for name in (NCNN, "float"))
+    try:
+        run = zsq.export(options.runs, NCNN, file)
+        ncnn_files.write_in_float(file, in_float)
+        session = bench_runtimes.Ncnn(in_float, options.threads)
+    except (ImportError, RuntimeError) as error:
+        print(f"target_table: without {NCNN}: {error}", file=sys.stderr)
+        return
+    yield [NCNN, NCNN, *measure(zsq, bench_runtimes.Ncnn, session, run, file, images, labels, options, folder)]
 
 
 def measure(zsq, runtime, float_session, run, file, images, labels, options, folder):

@@ -44,10 +44,26 @@ std::string run_python(const std::string& program, const std::vector<std::string
   return said.text;
 }
 
+// The same; nothing where what it needs is not installed.
+std::optional<std::string> run_if_installed(const std::string& program,
+                                            const std::vector<std::string>& arguments,
+                                            const std::string& log) {
+  const Said said = run(program, arguments, log);
+  if (said.status == kNotInstalled) return std::nullopt;
+  if (said.status != 0) throw std::runtime_error(said.text);
+  return said.text;
+}
+
 std::string store_images(const std::filesystem::path& model, const at::Tensor& images) {
   const std::string path = model.string() + ".in.npz";
   formats::write_npz(path, {{"images", models::to_array(images)}});
   return path;
+}
+
+TargetResult read_result(const std::string& faults, const std::string& output) {
+  const formats::NamedArrays arrays = formats::read_npz(output);
+  const auto counts = formats::find(arrays, "counts")->as<std::int64_t>();
+  return {faults, models::to_tensor(*formats::find(arrays, "logits")), counts[0], counts[1]};
 }
 
 }  // namespace
@@ -59,24 +75,27 @@ std::string structure_faults(const std::filesystem::path& model) {
 TargetResult check_target(const std::string& target, const std::filesystem::path& model,
                           const at::Tensor& images) {
   const std::string input = store_images(model, images), output = model.string() + ".out.npz";
-  TargetResult result;
-  result.faults = run_python("check_target.py", {target, model.string(), input, output},
-                             model.string() + ".log");
-  const formats::NamedArrays arrays = formats::read_npz(output);
-  result.logits = models::to_tensor(*formats::find(arrays, "logits"));
-  const auto counts = formats::find(arrays, "counts")->as<std::int64_t>();
-  result.layers = counts[0];
-  result.integer_layers = counts[1];
-  return result;
+  return read_result(run_python("check_target.py", {target, model.string(), input, output},
+                                model.string() + ".log"),
+                     output);
+}
+
+std::optional<TargetResult> check_ncnn(const std::filesystem::path& param, const at::Tensor& images,
+                                       const std::vector<std::string>& options) {
+  const std::string output = param.string() + ".out.npz";
+  std::vector<std::string> arguments{param.string(), store_images(param, images), output};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const auto faults = run_if_installed("check_ncnn.py", arguments, param.string() + ".log");
+  if (!faults) return std::nullopt;
+  return read_result(*faults, output);
 }
 
 std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
                                         const at::Tensor& images) {
-  const Said said = run("qonnx_of_qcdq.py", {model.string(), store_images(model, images)},
-                        model.string() + ".log");
-  if (said.status == kNotInstalled) return std::nullopt;
-  if (said.status != 0) throw std::runtime_error(said.text);
-  std::istringstream lines(said.text);
+  const auto said = run_if_installed(
+      "qonnx_of_qcdq.py", {model.string(), store_images(model, images)}, model.string() + ".log");
+  if (!said) return std::nullopt;
+  std::istringstream lines(*said);
   std::string widths;
   std::getline(lines, widths);
   QonnxResult result;
@@ -89,10 +108,9 @@ std::optional<QonnxResult> run_in_qonnx(const std::filesystem::path& model,
 std::optional<LitertResult> run_in_litert(const std::filesystem::path& model,
                                           const at::Tensor& images) {
   const std::string output = model.string() + ".out.npz";
-  const Said said = run("check_tflite.py", {model.string(), store_images(model, images), output},
-                        model.string() + ".log");
-  if (said.status == kNotInstalled) return std::nullopt;
-  if (said.status != 0) throw std::runtime_error(said.text);
+  if (!run_if_installed("check_tflite.py", {model.string(), store_images(model, images), output},
+                        model.string() + ".log"))
+    return std::nullopt;
   const formats::NamedArrays arrays = formats::read_npz(output);
   const auto counts = formats::find(arrays, "counts")->as<std::int64_t>();
   return LitertResult{

@@ -33,6 +33,11 @@ struct TargetResult {
 TargetResult check_target(const std::string& target, const std::filesystem::path& model,
                           const at::Tensor& images);
 
+// The same of check_ncnn.py, for a .param file; options are ncnn's, as "use_packing_layout=false".
+// Nothing where ncnn is not installed.
+std::optional<TargetResult> check_ncnn(const std::filesystem::path& param, const at::Tensor& images,
+                                       const std::vector<std::string>& options = {});
+
 // QONNX on the first image (qonnx_of_qcdq.py); nothing where it is not installed.
 struct QonnxResult {
   std::vector<int> widths;    // of its Quant nodes

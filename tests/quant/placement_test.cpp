@@ -83,6 +83,23 @@ TEST(Placement, ResidualBlockAsPublished) {
               cuda_kernels::Surrogate::pass_through);
 }
 
+// Layers alone read codes; its int8 has no -128.
+TEST(Placement, ResidualBlockForNcnn) {
+  auto options = options_for(Mode::deploy);
+  options.target = Target::ncnn;
+  const auto student = insert_quantizers(test::residual_network(), options);
+  EXPECT_EQ(quantizers(student),
+            (Strings{"8 input", "4 stem.relu", "4 a.relu", "4 relu", "8 flatten"}));
+  EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer", "a.weight_quantizer"}));
+  EXPECT_EQ(reads(student, "add"), (Names{"b.bn", "stem.relu"}));
+  const auto spec_of = [&](const char* node) {
+    return activation_quantizer(student.graph[student.graph.id_of(node)])->spec();
+  };
+  EXPECT_EQ(spec_of("input.quantizer").qmin, -127);
+  EXPECT_EQ(spec_of("input.quantizer").qmax, 127);
+  EXPECT_EQ(spec_of("stem.relu.quantizer").qmin, 0);
+}
+
 TEST(Placement, EqualBitsNeedOneQuantizerPerTensor) {
   auto options = options_for(Mode::deploy);
   options.activations.num_bits = 8;

@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 from PIL import Image
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "scripts"))
+import ncnn_files
 import target_table
 
 KEYS = {"size": [2, 2], "crop_order": "resize_then_crop", "crop_fraction": 0.5, "interpolation": "bilinear", "value_range": [0.0, 1.0],
@@ -65,6 +66,27 @@ class TargetTable(unittest.TestCase):
                                                        for n, a in arrays.items()])
         onnx.save(helper.make_model(graph), self.folder / "model.onnx")
         self.assertAlmostEqual(target_table.step_of_last_layer(self.folder), 90 * 1 * 0.25)
+
+    def test_ncnn_files_are_read_and_written_in_float(self):
+        param = self.folder / "m.param"
+        param.write_text("7767517\n3 3\nInput input 0 1 input 0=1 1=1 2=3\n"
+                         "Convolution c 1 1 input c 0=2 1=1 5=1 6=6 8=102 9=1\n"
+                         "InnerProduct logits 1 1 c logits 0=1 2=2\n")
+        floats = lambda *values: np.array(values, np.float32).tobytes()
+        param.with_suffix(".bin").write_bytes(
+            b"\x38\x4b\x0d\0" + bytes([1, 2, 3, 252, 5, 6]) + b"\0\0"  # 6 codes, 2 bytes to a multiple of 4
+            + floats(0.5, -0.5) + floats(2, 4) + floats(10, 20)  # bias, 1 / steps, input and output
+            + b"\0\0\0\0" + floats(7, 8))
+        self.assertAlmostEqual(target_table.integer_share("ncnn", param, None), 0.5)
+        ncnn_files.write_in_float(param, self.folder / "f.param")
+        convolution, inner = ncnn_files.read(self.folder / "f.param")[1:]
+        np.testing.assert_allclose(convolution.weights[0], [0.5, 1, 1.5, -1, 1.25, 1.5])
+        np.testing.assert_allclose(convolution.weights[1], [0.5, -0.5])
+        self.assertEqual(convolution.settings, {"0": "2", "1": "1", "5": "1", "6": "6", "9": "1"})
+        np.testing.assert_allclose(inner.weights[0], [7, 8])
+        param.with_suffix(".bin").write_bytes(param.with_suffix(".bin").read_bytes() + b"more")
+        with self.assertRaisesRegex(ValueError, "52 bytes of weights, 48 are read"):
+            ncnn_files.read(param)
 
 
 if __name__ == "__main__":
