@@ -208,9 +208,8 @@ def measure(zsq, runtime, float_session, run, file, images, labels, options, fol
             f"{100 * integer_share(runtime.name, file, folder):.0f}%", f"{ms:.3f}", f"{float_ms:.3f}", f"{float_ms / ms:.2f}x"]
 
 
-def print_table(rows):
+def print_lines(head, rows):
     """Row by row: a runtime without fast kernels takes minutes for one."""
-    head = ["target", "runtime", "top-1", "codes off", "in integers", "ms", "float ms", "speedup"]
     for line in itertools.chain([head, ["---"] * len(head)], rows):
         print("| " + " | ".join(line) + " |", flush=True)
 
@@ -236,7 +235,8 @@ def main():
     read = read_folder if options.data.is_dir() else read_cifar
     images, labels = read(options.data, options.images, keys)
     with tempfile.TemporaryDirectory() as folder:
-        print_table(rows_of(Zsq(options.zsq), options, images, labels, folder))
+        print_lines(["target", "runtime", "top-1", "codes off", "in integers", "ms", "float ms", "speedup"],
+                    rows_of(Zsq(options.zsq), options, images, labels, folder))
 
 
 if __name__ == "__main__":
