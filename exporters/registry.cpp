@@ -34,7 +34,12 @@ constexpr std::array<const QdqForm& (*)(), EnumNames<Target>::names.size()> kTar
 constexpr TargetFile kOnnxFile{".onnx", export_onnx};
 // In the order of Target.
 constexpr std::array<TargetFile, EnumNames<Target>::names.size()> kTargetFiles{
-    kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, kOnnxFile, TargetFile{".tflite", export_tflite},
+    kOnnxFile,
+    kOnnxFile,
+    kOnnxFile,
+    kOnnxFile,
+    kOnnxFile,
+    TargetFile{".tflite", export_tflite},
     TargetFile{".param", export_ncnn}};
 
 std::string describe(Target target, const std::vector<Refusal>& refusals) {
