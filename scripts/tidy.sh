@@ -25,6 +25,7 @@ esac
 
 # clang reads no header that GCC has precompiled; without, a missing include shows as well.
 cmake --preset cpu-release -B build/tidy -DZSQ_PRECOMPILED_HEADERS=OFF > /dev/null
+cmake --build build/tidy --target zsq_generated_sources > /dev/null
 echo "tidy: ${#files[@]} files"
 printf '%s\0' "${files[@]}" |
   xargs -0 -n 1 -P "${JOBS:-$(nproc)}" clang-tidy-16 -p build/tidy --quiet --extra-arg=-fno-openmp 2> >(grep -v 'warnings generated\.$' >&2)

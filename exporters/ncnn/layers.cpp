@@ -70,7 +70,7 @@ std::string add_one(Net& net, const models::Node& node, const std::string& x,
   if (weights.bias.defined()) stored.add(values<float>(weights.bias));
   stored.add(values<float>(weights.scale.reciprocal()));
   stored.add(std::span(&input_scale, 1));
-  const std::string output = net.unique(name);
+  std::string output = net.unique(name);
   net.add({type, output, {x}, {output}, settings, stored, input_scale});
   return output;
 }

@@ -48,7 +48,7 @@ std::string Net::unique(const std::string& name) {
 
 std::string Net::add(const std::string& type, const std::vector<std::string>& inputs,
                      const std::string& name, Settings settings, Weights weights) {
-  const std::string output = unique(name);
+  std::string output = unique(name);
   add({type, output, inputs, {output}, std::move(settings), std::move(weights)});
   return output;
 }

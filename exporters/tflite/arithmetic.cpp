@@ -31,8 +31,8 @@ TensorId binary(Builder& builder, BuiltinOperator code, std::vector<TensorId> op
   Options options;
   options.fused_activation_function = grid ? fused(*grid) : Activation::NONE;
   const Sizes shape = broadcast(builder, operands[0], operands[1], name);
-  const TensorId result = builder.node(code, options_of(std::move(options)), operands, name, shape,
-                                       grid ? grid->kind() : Kind{});
+  const TensorId result =
+      builder.node(code, options_of(options), operands, name, shape, grid ? grid->kind() : Kind{});
   return grid ? limit(builder, result, *grid, true, name) : result;
 }
 

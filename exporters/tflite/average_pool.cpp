@@ -44,9 +44,8 @@ TensorId float_average_pool(Builder& builder, const models::AvgPool& op, TensorI
   options.filter_width = static_cast<int>(op.kernel[1]);
   options.stride_h = static_cast<int>(op.stride[0]);
   options.stride_w = static_cast<int>(op.stride[1]);
-  const TensorId mean =
-      builder.node(BuiltinOperator::AVERAGE_POOL_2D, options_of(std::move(options)), {padded}, name,
-                   stored_shape(out_shape));
+  const TensorId mean = builder.node(BuiltinOperator::AVERAGE_POOL_2D, options_of(options),
+                                     {padded}, name, stored_shape(out_shape));
   if (counts_all(op, map, out_shape)) return mean;
   std::vector<float> factors;
   for (std::int64_t row = 0; row < windows.out[0]; ++row)

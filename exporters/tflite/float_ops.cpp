@@ -62,7 +62,7 @@ struct FloatOps {
   TensorId operator()(const models::LeakyRelu& op) const {
     LeakyReluOptionsT options;
     options.alpha = static_cast<float>(op.slope);
-    return each(BuiltinOperator::LEAKY_RELU, options_of(std::move(options)), {x()});
+    return each(BuiltinOperator::LEAKY_RELU, options_of(options), {x()});
   }
   TensorId operator()(const models::Sigmoid&) const {
     return each(BuiltinOperator::LOGISTIC, {}, {x()});
@@ -88,7 +88,7 @@ struct FloatOps {
       shape.back() = 1;
       ReducerOptionsT options;
       options.keep_dims = true;
-      return builder.node(BuiltinOperator::MEAN, options_of(std::move(options)),
+      return builder.node(BuiltinOperator::MEAN, options_of(options),
                           {value, builder.integers(node.name + ".axis", {last})},
                           node.name + suffix, shape);
     };
@@ -135,9 +135,8 @@ struct FloatOps {
     };
     SoftmaxOptionsT options;
     options.beta = 1;
-    return swapped(
-        each(BuiltinOperator::SOFTMAX, options_of(std::move(options)), {swapped(x(), ".last")}),
-        ".back");
+    return swapped(each(BuiltinOperator::SOFTMAX, options_of(options), {swapped(x(), ".last")}),
+                   ".back");
   }
   template <class Other>
   TensorId operator()(const Other&) const {
@@ -161,7 +160,7 @@ TensorId mean_of_map(Builder& builder, TensorId x, bool keep_dims, const std::st
   shape = keep_dims ? Sizes{shape[0], 1, 1, shape[3]} : Sizes{shape[0], shape[3]};
   ReducerOptionsT options;
   options.keep_dims = keep_dims;
-  return builder.node(BuiltinOperator::MEAN, options_of(std::move(options)),
+  return builder.node(BuiltinOperator::MEAN, options_of(options),
                       {x, builder.integers(name + ".axes", {1, 2})}, name, shape, kind);
 }
 
@@ -169,7 +168,7 @@ TensorId concatenate(Builder& builder, const std::vector<TensorId>& inputs, std:
                      const std::string& name, const models::Shape& out_shape) {
   ConcatenationOptionsT options;
   options.axis = static_cast<int>(stored_axis(axis, out_shape.size()));
-  return builder.node(BuiltinOperator::CONCATENATION, options_of(std::move(options)), inputs, name,
+  return builder.node(BuiltinOperator::CONCATENATION, options_of(options), inputs, name,
                       stored_shape(out_shape), builder.kind(inputs.at(0)));
 }
 

@@ -79,8 +79,8 @@ TensorId requantize(Builder& builder, TensorId codes, const Grid& grid, const st
   const TensorId zero = code(builder, from.zero_point[0], from, name + ".zero");
   AddOptionsT options;
   options.fused_activation_function = fused(grid);
-  const TensorId sum = builder.node(BuiltinOperator::ADD, options_of(std::move(options)),
-                                    {codes, zero}, name, builder.shape(codes), grid.kind());
+  const TensorId sum = builder.node(BuiltinOperator::ADD, options_of(options), {codes, zero}, name,
+                                    builder.shape(codes), grid.kind());
   return limit(builder, sum, grid, true, name);
 }
 

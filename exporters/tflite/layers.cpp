@@ -62,7 +62,7 @@ TensorId convolution(Builder& builder, const Layer& layer, const Form& form,
     auto depthwise = conv_options<DepthwiseConv2DOptionsT>(windows, x.padding, activation);
     depthwise.depth_multiplier =
         static_cast<int>(layer.out_shape[1] / builder.shape(layer.x).back());
-    options = options_of(std::move(depthwise));
+    options = options_of(depthwise);
   } else {
     options = options_of(conv_options<Conv2DOptionsT>(windows, x.padding, activation));
   }
@@ -75,7 +75,7 @@ TensorId linear(Builder& builder, const Layer& layer, const Operands& operands,
                 Activation activation, const Kind& kind) {
   FullyConnectedOptionsT options;
   options.fused_activation_function = activation;
-  return builder.node(BuiltinOperator::FULLY_CONNECTED, options_of(std::move(options)),
+  return builder.node(BuiltinOperator::FULLY_CONNECTED, options_of(options),
                       {layer.x, operands.weight, operands.bias}, layer.node.name, layer.out_shape,
                       kind);
 }

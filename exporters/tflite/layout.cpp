@@ -66,7 +66,7 @@ TensorId reshape(Builder& builder, TensorId x, const Sizes& shape, const std::st
   if (!open.empty() && open[0] == 1) open[0] = -1;
   ReshapeOptionsT options;
   options.new_shape.assign(open.begin(), open.end());
-  return builder.node(BuiltinOperator::RESHAPE, options_of(std::move(options)),
+  return builder.node(BuiltinOperator::RESHAPE, options_of(options),
                       {x, builder.integers(name + ".shape", open)}, name, shape, builder.kind(x));
 }
 

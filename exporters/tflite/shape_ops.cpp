@@ -31,8 +31,8 @@ struct ShapeOps {
     options.filter_width = static_cast<int>(op.kernel[1]);
     options.stride_h = static_cast<int>(op.stride[0]);
     options.stride_w = static_cast<int>(op.stride[1]);
-    return builder.node(BuiltinOperator::MAX_POOL_2D, options_of(std::move(options)), {map.x},
-                        name(), stored_shape(out_shape), builder.kind(x));
+    return builder.node(BuiltinOperator::MAX_POOL_2D, options_of(options), {map.x}, name(),
+                        stored_shape(out_shape), builder.kind(x));
   }
   TensorId operator()(const models::Flatten&) const { return reorder(out_shape); }
   TensorId operator()(const models::Reshape&) const { return reorder(out_shape); }
@@ -56,7 +56,7 @@ struct ShapeOps {
       if (d != axis) options.begin_mask |= 1 << d;
     options.end_mask = options.begin_mask;  // the whole of the other dimensions
     return builder.node(
-        BuiltinOperator::STRIDED_SLICE, options_of(std::move(options)),
+        BuiltinOperator::STRIDED_SLICE, options_of(options),
         {x, builder.integers(name() + ".begin", begin), builder.integers(name() + ".end", end),
          builder.integers(name() + ".steps", steps)},
         name(), shape, builder.kind(x));
