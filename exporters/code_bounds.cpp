@@ -77,13 +77,11 @@ class Bounds {
   }
 
   Range quantize(NodeId id, const quant::ActivationQuantizer& op) {
-    const auto number = [&](const std::string& name) {
-      return student_.parameters.at(name).item<float>();
-    };
-    const float scale = number(op.scale_name()), zero_point = number(op.zero_point_name());
+    const ActivationGrid grid = activation_grid(student_, op);
+    const auto zero_point = static_cast<double>(grid.zero_point);
     // In float, as quantizers compute.
-    const auto code = [&](double x) -> double {
-      return std::nearbyint(static_cast<float>(x) / scale) + zero_point;
+    const auto code = [&](double x) {
+      return std::nearbyint(static_cast<float>(x) / grid.scale) + zero_point;
     };
     double lowest = static_cast<double>(op.spec().qmin);
     double highest = static_cast<double>(op.spec().qmax);
@@ -98,7 +96,7 @@ class Bounds {
     bounds_[id] = {static_cast<std::int64_t>(lowest), static_cast<std::int64_t>(highest),
                    !(code(beyond(seen.least, -1)) >= lowest),
                    !(code(beyond(seen.most, 1)) <= highest)};
-    return {(lowest - zero_point) * scale, (highest - zero_point) * scale};
+    return {(lowest - zero_point) * grid.scale, (highest - zero_point) * grid.scale};
   }
 
   const quant::Student& student_;

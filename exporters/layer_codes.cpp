@@ -28,19 +28,24 @@ at::Tensor refinement(const at::Tensor& largest_code, const at::Tensor& bias_cod
 
 }  // namespace
 
+std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer) {
+  const auto* input = calibrated_quantizer(student, layer.inputs[0]);
+  if (!input) return std::nullopt;
+  return InputCodes{activation_grid(student, *input).scale,
+                    input->spec().qmax - input->spec().qmin};
+}
+
 LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional<InputCodes>& input,
                        bool pack) {
   LayerCodes result;
-  std::vector<std::int64_t> per_channel(static_cast<std::size_t>(weights.codes.dim()), 1);
-  per_channel[0] = -1;
-  at::Tensor shifted = weights.codes - weights.zero_point.view(per_channel);
+  at::Tensor shifted = quant::steps_of(weights);
   at::Tensor scale = weights.scale, bias = weights.bias.to(at::kDouble), levels = weights.levels;
   const bool fits = shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127;
   const auto bias_codes = [&] { return bias / (scale * input->scale).to(at::kDouble); };
   if (fits && input) {
     const at::Tensor largest = shifted.abs().flatten(1).amax(1).to(at::kDouble);
     const at::Tensor factor = refinement(largest, bias_codes(), input->largest);
-    shifted = shifted * factor.to(at::kInt).view(per_channel);
+    shifted = shifted * quant::per_channel(factor.to(at::kInt), shifted);
     if (levels.defined()) levels = levels * factor.to(at::kInt).unsqueeze(1);
     scale = scale / factor.to(at::kFloat);
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "exporters/packed_codes.h"
+#include "exporters/plan.h"
 #include "quant/fold_batch_norm.h"
 
 namespace zsq::exporters {
@@ -13,6 +14,8 @@ struct InputCodes {
   float scale;
   std::int64_t largest;
 };
+// Nothing where the input is not quantized.
+std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer);
 
 struct LayerCodes {
   // i8 with zero point 0 if the codes q - z fit, else u8 (q + 128) with its zero points. Where

@@ -4,6 +4,7 @@
 #include <ATen/ops/searchsorted.h>
 
 #include "models/load.h"
+#include "quant/fold_batch_norm.h"
 #include "quant/level_table.h"
 
 namespace zsq::exporters {
@@ -15,9 +16,7 @@ std::optional<PackedCodes> pack_codes(const at::Tensor& codes, const at::Tensor&
   if (!levels.gather(1, ranks).equal(rows)) return std::nullopt;
   // A level that no code has may lie outside.
   const auto tables = quant::distinct_levels(levels.clamp(-128, 127));
-  std::vector<std::int64_t> per_channel(static_cast<std::size_t>(codes.dim()), 1);
-  per_channel[0] = -1;
-  const at::Tensor offsets = tables.index.mul(levels.size(1)).view(per_channel);
+  const at::Tensor offsets = quant::per_channel(tables.index.mul(levels.size(1)), codes);
   const at::Tensor bytes = ranks.to(at::kByte).contiguous();
   const bool small = offsets.max().item<std::int64_t>() < 256;
   return PackedCodes{

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/target_rules.h"
 
@@ -40,10 +41,7 @@ std::string why_float(const quant::Student& student, const quant::TargetRules& r
       graph[layer].params.contains("bias"))
     return "its bias is a float";
   if (!rule.quantized_output) return "";
-  NodeId last = layer;
-  while (last != graph.output && plan.consumers[last].size() == 1 &&
-         plan.absorbed[plan.consumers[last][0]])
-    last = plan.consumers[last][0];
+  const NodeId last = plan.last_absorbed(graph, layer);
   if (last == graph.output) return "its output is the network's output";
   const std::vector<NodeId>& users = plan.consumers[last];
   if (users.size() != 1) return "its output has " + std::to_string(users.size()) + " users";
@@ -76,6 +74,42 @@ bool has_four_bits(const quant::QuantizerSpec& spec) {
 const quant::ActivationQuantizer* calibrated_quantizer(const quant::Student& student, NodeId id) {
   const auto* op = quant::activation_quantizer(student.graph[id]);
   return op && student.parameters.contains(op->scale_name()) ? op : nullptr;
+}
+
+ActivationGrid activation_grid(const quant::Student& student,
+                               const quant::ActivationQuantizer& quantizer) {
+  const auto number = [&](const std::string& name) {
+    return student.parameters.at(name).item<float>();
+  };
+  return {number(quantizer.scale_name()),
+          static_cast<std::int64_t>(number(quantizer.zero_point_name()))};
+}
+
+bool is_weight(const models::Node& node) {
+  const auto* custom = models::get_if<models::Custom>(node);
+  return models::is<models::Parameter>(node) ||
+         (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
+}
+
+FloatLayer float_layer(const quant::Student& student, const models::Node& layer) {
+  const std::string& weight = layer.inputs.size() > 1
+                                  ? student.graph[layer.inputs[1]].params.at("value")
+                                  : layer.params.at("weight");
+  const auto bias = layer.params.find("bias");
+  return {student.parameters.at(weight),
+          bias == layer.params.end() ? at::Tensor() : student.parameters.at(bias->second)};
+}
+
+void require_features(const models::Node& layer, const models::Shape& input) {
+  if (models::is<models::Linear>(layer) && input.size() != 2)
+    throw Error(ErrorCode::unsupported_model,
+                "linear layer '" + layer.name + "' acts on a tensor that is not [N, features]");
+}
+
+NodeId Plan::last_absorbed(const models::Graph& graph, NodeId id) const {
+  while (id != graph.output && consumers[id].size() == 1 && absorbed[consumers[id][0]])
+    id = consumers[id][0];
+  return id;
 }
 
 Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSite>& sites) {

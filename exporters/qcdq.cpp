@@ -41,10 +41,7 @@ std::string QcdqForm::weight(OnnxBuilder& builder, const WeightCodes& weight) co
                        integers.codes.max().item<int>() <= spec.qmax;
   if (spec.format != quant::NumberFormat::uniform || !on_grid)
     return int8_weight(builder, name, layer);
-  std::vector<std::int64_t> per_channel(static_cast<std::size_t>(integers.codes.dim()), 1);
-  per_channel[0] = -1;
-  const at::Tensor value = (integers.codes - integers.zero_point.view(per_channel))
-                               .mul(integers.scale.view(per_channel));
+  const at::Tensor value = quant::values_of(integers);
   const OnnxBuilder::Attributes rows{{"axis", std::int64_t{0}}};
   const std::string scale = builder.constant(name + ".scale", models::to_array(integers.scale));
   const std::string zero_point =

@@ -69,12 +69,6 @@ class Converter {
     }
   }
 
-  static bool is_weight(const models::Node& node) {
-    const auto* custom = models::get_if<models::Custom>(node);
-    return models::is<models::Parameter>(node) ||
-           (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
-  }
-
   // The value of a node that comes earlier. A parameter becomes an initialiser, and a pool without
   // its two dimensions gets its Flatten, when it is asked for.
   const std::string& value(NodeId id) {
@@ -105,18 +99,15 @@ class Converter {
     return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name));
   }
 
-  float number(const std::string& parameter) const {
-    return student_.parameters.at(parameter).item<float>();
-  }
-
   ActivationCodes describe(NodeId id, const quant::ActivationQuantizer& op) const {
     const auto& users = plan_.consumers[id];
+    const ActivationGrid grid = activation_grid(student_, op);
     return {.name = graph_[id].name,
             .scale_name = op.scale_name(),
             .zero_point_name = op.zero_point_name(),
             .spec = op.spec(),
-            .scale = number(op.scale_name()),
-            .zero_point = static_cast<std::int64_t>(number(op.zero_point_name())),
+            .scale = grid.scale,
+            .zero_point = grid.zero_point,
             .bounds = bounds_[id],
             .feeds_addition =
                 std::any_of(users.begin(), users.end(),
@@ -161,10 +152,10 @@ class Converter {
   std::string saturating_sum(NodeId id) {
     const auto& op = *models::get_if<models::HardSigmoid>(graph_[id]);
     const NodeId x = graph_[id].inputs[0];
-    const auto& input = *calibrated_quantizer(student_, x);
+    const float input_scale = activation_grid(student_, *calibrated_quantizer(student_, x)).scale;
     const std::string& name = graph_[id].name;
     const std::string scale =
-        builder_.scalar(name + ".scale", number(input.scale_name()) * static_cast<float>(op.alpha));
+        builder_.scalar(name + ".scale", input_scale * static_cast<float>(op.alpha));
     const std::string scaled = builder_.node(
         "DequantizeLinear", {codes_.at(x).codes, scale, codes_.at(x).zero_point}, name + ".scaled");
     return builder_.node("Add", {scaled, addend(name + ".beta", 1, static_cast<float>(op.beta))},
@@ -179,9 +170,7 @@ class Converter {
     inputs.insert(inputs.begin(), x);
     if (const auto* conv = models::get_if<models::Conv2d>(node))
       return builder_.node("Conv", inputs, node.name, conv_attributes(*conv, weight_shape(node)));
-    if (shapes_[static_cast<std::size_t>(node.inputs[0])].size() != 2)
-      throw Error(ErrorCode::unsupported_model,
-                  "linear layer '" + node.name + "' acts on a tensor that is not [N, features]");
+    require_features(node, shapes_[static_cast<std::size_t>(node.inputs[0])]);
     return builder_.node("Gemm", inputs, node.name, {{"transB", std::int64_t{1}}});
   }
 
@@ -202,11 +191,8 @@ class Converter {
 
   OnnxBuilder::Values quantized_weight(NodeId id, const quant::WeightSite& site) {
     const models::Node& node = graph_[id];
-    const auto* input = calibrated_quantizer(student_, node.inputs[0]);
-    std::optional<InputCodes> grid;
-    if (input) grid = {number(input->scale_name()), input->spec().qmax - input->spec().qmin};
     const quant::IntegerWeights integers = quant::integer_weights(student_, site);
-    LayerCodes codes = layer_codes(integers, grid, options_.packed);
+    LayerCodes codes = layer_codes(integers, input_codes(student_, node), options_.packed);
     const WeightCodes weight{node.name + ".weight", site.op->spec(), integers, codes};
     refuse(node.name, form_.refusal(weight));
     OnnxBuilder::Values values{form_.weight(builder_, weight)};

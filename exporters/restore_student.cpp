@@ -10,6 +10,7 @@
 #include "formats/json_depth.h"
 #include "models/load.h"
 #include "quant/calibration/bias_correction.h"
+#include "quant/fold_batch_norm.h"
 
 namespace zsq::exporters {
 namespace {
@@ -91,8 +92,6 @@ class Restorer {
     const at::Tensor weight = student_.parameters.at(site.parameter);
     const quant::QuantizerSpec& spec = site.op->spec();
     const at::Tensor q = codes(prefix + ".codes", weight.sizes(), spec.num_bits).to(at::kLong);
-    std::vector<std::int64_t> per_channel(static_cast<std::size_t>(weight.dim()), 1);
-    per_channel[0] = -1;
     const std::string& scale_name = site.op->scale_name();
     replace(scale_name, tensor(prefix + ".scale"), prefix + ".scale");
     at::Tensor steps;
@@ -104,10 +103,11 @@ class Restorer {
     } else {
       replace(site.op->zero_point_name(), tensor(prefix + ".zero_point"), prefix + ".zero_point");
       const at::Tensor zero = student_.parameters.at(site.op->zero_point_name());
-      steps = (q + spec.qmin).to(at::kFloat) - (zero.dim() ? zero.view(per_channel) : zero);
+      steps =
+          (q + spec.qmin).to(at::kFloat) - (zero.dim() ? quant::per_channel(zero, weight) : zero);
     }
     const at::Tensor scale = student_.parameters.at(scale_name);
-    set(site.parameter, steps * (scale.dim() ? scale.view(per_channel) : scale));
+    set(site.parameter, steps * (scale.dim() ? quant::per_channel(scale, weight) : scale));
     restore_bias(layer);
   }
 

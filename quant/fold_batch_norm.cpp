@@ -108,4 +108,18 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   return result;
 }
 
+at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& weight) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
+  shape[0] = -1;
+  return vector.view(shape);
+}
+
+at::Tensor steps_of(const IntegerWeights& weights) {
+  return weights.codes - per_channel(weights.zero_point, weights.codes);
+}
+
+at::Tensor values_of(const IntegerWeights& weights) {
+  return steps_of(weights) * per_channel(weights.scale, weights.codes);
+}
+
 }  // namespace zsq::quant

@@ -23,6 +23,13 @@ struct IntegerWeights {
 
 IntegerWeights integer_weights(const Student& student, const WeightSite& site);
 
+// A vector [C] with as many dimensions as the weight [C, ...], to be broadcast over it.
+at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& weight);
+
+// Of the weight's shape: codes - zero_point, int32, and that times the scale, f32.
+at::Tensor steps_of(const IntegerWeights& weights);
+at::Tensor values_of(const IntegerWeights& weights);
+
 // The BatchNorm that folds into `layer`: its only consumer. -1: there is none.
 models::NodeId following_batch_norm(const models::Graph& graph,
                                     const std::vector<std::vector<models::NodeId>>& consumers,

@@ -14,6 +14,7 @@ the layer's largest weight, would make it. Images are prepared as model.onnx rec
 binary file or a folder with a folder for each class.
 """
 import argparse
+import collections
 import itertools
 import json
 import os
@@ -29,11 +30,29 @@ import onnx
 from onnx import numpy_helper
 
 import bench_runtimes
+import litert_layers
 import ncnn_files
 
-TARGETS = ("onnxruntime", "openvino", "tensorrt", "generic", "qcdq", "tflite")
-NCNN = "ncnn"  # a target of which no other runtime reads the files
+TARGETS = ("onnxruntime", "openvino", "tensorrt", "generic", "qcdq", "tflite", "ncnn")
 NO_LIMIT = "1e9"  # of `zsq run --compare`, which is asked for the difference alone
+
+
+def float_in_onnxruntime(_, options):
+    """LiteRT reads no ONNX, and nothing writes a .tflite of the float network."""
+    return bench_runtimes.OnnxRuntime(str(options.float), options.threads)
+
+
+def float_in_ncnn(file, options):
+    """The same layers with float weights: ncnn reads no ONNX either."""
+    in_float = file.with_name("float.param")
+    ncnn_files.write_in_float(file, in_float)
+    return bench_runtimes.Ncnn(in_float, options.threads)
+
+
+# Of targets whose files one runtime alone reads; `in_float` gives what it is compared with.
+OwnRuntime = collections.namedtuple("OwnRuntime", "suffix runtime in_float")
+OWN_RUNTIMES = {"tflite": OwnRuntime(".tflite", bench_runtimes.LiteRt, float_in_onnxruntime),
+                "ncnn": OwnRuntime(".param", bench_runtimes.Ncnn, float_in_ncnn)}
 
 
 class Zsq:
@@ -126,22 +145,15 @@ def step_of_last_layer(run):
     return float(arrays[x.input[1]]) * steps
 
 
-def integer_share_of_litert(file):
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(str(file), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
-    interpreter.allocate_tensors()
-    types = {tensor["index"]: tensor["dtype"] for tensor in interpreter.get_tensor_details()}
-    layers = [op for op in interpreter._get_ops_details()
-              if op["op_name"] in ("CONV_2D", "FULLY_CONNECTED", "DEPTHWISE_CONV_2D")
-              and len(np.unique(interpreter.get_tensor(op["inputs"][1]))) > 1]  # else a mean or a HardSigmoid
-    return np.mean([types[op["inputs"][0]] == types[op["outputs"][0]] == np.int8 for op in layers])
-
-
 def integer_share(runtime, file, folder):
     if runtime == "litert":
-        return integer_share_of_litert(file)
-    if runtime == NCNN:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+        interpreter = Interpreter(
+            str(file), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+        interpreter.allocate_tensors()
+        layers = litert_layers.in_int8(interpreter)
+    elif runtime == "ncnn":
         layers = [layer.in_int8 for layer in ncnn_files.read(file) if layer.type in ncnn_files.WITH_WEIGHTS]
     elif runtime == "openvino":
         import openvino
@@ -167,30 +179,18 @@ def rows_of(zsq, options, images, labels, folder):
         top1 = np.mean(np.concatenate([bench_runtimes.classes(session, images)]) == labels)
         yield ["float", name, f"{100 * top1:.2f}", "", "", "", "", ""]
     for target in options.targets:
-        file = pathlib.Path(folder) / f"{target}{'.tflite' if target == 'tflite' else '.onnx'}"
+        own = OWN_RUNTIMES.get(target)
+        file = pathlib.Path(folder) / f"{target}{own.suffix if own else '.onnx'}"
         try:
             run = zsq.export(options.runs, target, file)
-        except RuntimeError as error:
+            if own:
+                floats[own.runtime.name] = own.in_float(file, options)
+        except (ImportError, RuntimeError) as error:
             print(f"target_table: without {target}: {error}", file=sys.stderr)
             continue
-        for runtime in [bench_runtimes.LiteRt] if target == "tflite" else runtimes:
-            float_session = floats.get(runtime.name, floats["onnxruntime"])
-            yield [target, runtime.name, *measure(zsq, runtime, float_session, run, file, images, labels,
+        for runtime in [own.runtime] if own else runtimes:
+            yield [target, runtime.name, *measure(zsq, runtime, floats[runtime.name], run, file, images, labels,
                                                   options, folder)]
-    yield from rows_of_ncnn(zsq, options, images, labels, folder)
-
-
-def rows_of_ncnn(zsq, options, images, labels, folder):
-    """Beside the same layers with float weights, since ncnn reads no ONNX."""
-    file, in_float = (pathlib.Path(folder) / f"{name}.param" for name in (NCNN, "float"))
-    try:
-        run = zsq.export(options.runs, NCNN, file)
-        ncnn_files.write_in_float(file, in_float)
-        session = bench_runtimes.Ncnn(in_float, options.threads)
-    except (ImportError, RuntimeError) as error:
-        print(f"target_table: without {NCNN}: {error}", file=sys.stderr)
-        return
-    yield [NCNN, NCNN, *measure(zsq, bench_runtimes.Ncnn, session, run, file, images, labels, options, folder)]
 
 
 def measure(zsq, runtime, float_session, run, file, images, labels, options, folder):

@@ -21,12 +21,6 @@ std::vector<T> values(const at::Tensor& tensor) {
   return {all.begin(), all.end()};
 }
 
-at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& weight) {
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
-  shape[0] = -1;
-  return vector.view(shape);
-}
-
 struct Form {
   std::string type;
   Settings settings;
@@ -107,7 +101,7 @@ LayerWeights layer_weights(const quant::IntegerWeights& integers,
   at::Tensor bias;
   if (codes.bias) bias = models::to_tensor(*codes.bias).to(at::kFloat);
   if (codes.bias_scale) bias = bias * models::to_tensor(*codes.bias_scale);
-  return {integers.codes - per_channel(integers.zero_point, integers.codes), integers.scale, bias};
+  return {quant::steps_of(integers), integers.scale, bias};
 }
 
 bool fits_int8(const LayerWeights& weights) {

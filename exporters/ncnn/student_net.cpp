@@ -64,12 +64,6 @@ class Converter {
 
   static std::size_t i(NodeId id) { return static_cast<std::size_t>(id); }
 
-  static bool is_weight(const models::Node& node) {
-    const auto* custom = models::get_if<models::Custom>(node);
-    return models::is<models::Parameter>(node) ||
-           (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
-  }
-
   // A parameter becomes a layer when it is asked for.
   const std::string& blob(NodeId id) {
     const models::Node& node = graph_[id];
@@ -105,16 +99,12 @@ class Converter {
     return op && !grids_.insert(op->scale_name()).second;
   }
 
-  float number(const std::string& parameter) const {
-    return student_.parameters.at(parameter).item<float>();
-  }
-
   // What the grid of a quantizer is without its zero point.
   InputGrid grid_of(NodeId quantizer) const {
-    const auto& op = *calibrated_quantizer(student_, quantizer);
-    const auto zero_point = static_cast<std::int64_t>(number(op.zero_point_name()));
+    const auto [scale, zero_point] =
+        activation_grid(student_, *calibrated_quantizer(student_, quantizer));
     const CodeBounds& bounds = bounds_[i(quantizer)];
-    return {number(op.scale_name()), bounds.lowest - zero_point, bounds.highest - zero_point};
+    return {scale, bounds.lowest - zero_point, bounds.highest - zero_point};
   }
 
   std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
@@ -182,10 +172,8 @@ class Converter {
     const auto known = weights_.find(layer);
     if (known != weights_.end()) return known->second;
     const auto integers = quant::integer_weights(student_, *plan_.site[i(layer)]);
-    const auto* input = calibrated_quantizer(student_, graph_[layer].inputs[0]);
-    std::optional<InputCodes> grid;
-    if (input) grid = {number(input->scale_name()), input->spec().qmax - input->spec().qmin};
-    return weights_.emplace(layer, layer_weights(integers, grid)).first->second;
+    const auto input = input_codes(student_, graph_[layer]);
+    return weights_.emplace(layer, layer_weights(integers, input)).first->second;
   }
 
   std::string layer(NodeId id) {
@@ -193,22 +181,15 @@ class Converter {
     const NodeId input = node.inputs[0];
     if (models::is<models::Linear>(node) && shapes_[i(input)].size() != 2)
       throw NoLayer("a linear layer on a tensor that is not [N, features]");
-    if (!plan_.site[i(id)]) return float_layer(node);
+    if (!plan_.site[i(id)]) {
+      const auto [weight, bias] = float_layer(student_, node);
+      return add_float_layer(net_, node, blob(input), weight, bias);
+    }
     const LayerWeights& weights = weights_of(id);
     if (in_int8(id, input)) return add_int8_layer(net_, node, blob(input), weights, grid_of(input));
-    std::vector<std::int64_t> shape(static_cast<std::size_t>(weights.codes.dim()), 1);
-    shape[0] = -1;
-    return add_float_layer(net_, node, blob(input), weights.codes * weights.scale.view(shape),
+    return add_float_layer(net_, node, blob(input),
+                           weights.codes * quant::per_channel(weights.scale, weights.codes),
                            weights.bias);
-  }
-
-  std::string float_layer(const models::Node& node) {
-    const std::string weight = node.inputs.size() > 1 ? graph_[node.inputs[1]].params.at("value")
-                                                      : node.params.at("weight");
-    const auto bias = node.params.find("bias");
-    return add_float_layer(
-        net_, node, blob(node.inputs[0]), student_.parameters.at(weight),
-        bias == node.params.end() ? at::Tensor() : student_.parameters.at(bias->second));
   }
 
   const quant::Student& student_;

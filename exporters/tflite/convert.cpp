@@ -65,12 +65,6 @@ class Converter {
     }
   }
 
-  static bool is_weight(const models::Node& node) {
-    const auto* custom = models::get_if<models::Custom>(node);
-    return models::is<models::Parameter>(node) ||
-           (custom && dynamic_cast<const quant::WeightQuantizer*>(custom->op.get()));
-  }
-
   // The float tensor of a node that comes earlier.
   TensorId real(NodeId id) {
     const models::Node& node = graph_[id];
@@ -97,13 +91,10 @@ class Converter {
     return as_stored(models::to_array(value.detach().contiguous()), shapes_[user].size());
   }
 
-  float number(const std::string& name) const { return student_.parameters.at(name).item<float>(); }
-
   // Quantizers that repeat a grid after an operator that moves values share its shift.
   Grid grid(NodeId id) {
     const quant::ActivationQuantizer& op = *calibrated_quantizer(student_, id);
-    const float scale = number(op.scale_name());
-    const auto zero_point = static_cast<std::int64_t>(number(op.zero_point_name()));
+    const auto [scale, zero_point] = activation_grid(student_, op);
     const auto found = shifts_.find(op.scale_name());
     const Grid result = found == shifts_.end()
                             ? choose_grid(scale, zero_point, bounds_[id])
@@ -145,10 +136,7 @@ class Converter {
 
   // The quantizer that alone reads what the node computes, so that the node can give codes.
   NodeId quantizer_after(NodeId id) const {
-    NodeId last = id;
-    while (last != graph_.output && plan_.consumers[last].size() == 1 &&
-           plan_.absorbed[plan_.consumers[last][0]])
-      last = plan_.consumers[last][0];
+    const NodeId last = plan_.last_absorbed(graph_, id);
     if (last == graph_.output || plan_.consumers[last].size() != 1) return kNone;
     const NodeId user = plan_.consumers[last][0];
     return calibrated_quantizer(student_, user) ? user : kNone;
@@ -189,11 +177,9 @@ class Converter {
 
   TensorId layer_on_codes(NodeId id, const Grid& to) {
     const models::Node& node = graph_[id];
-    const quant::ActivationQuantizer& input = *calibrated_quantizer(student_, node.inputs[0]);
-    const InputCodes codes{number(input.scale_name()), input.spec().qmax - input.spec().qmin};
     const quant::IntegerWeights integers = quant::integer_weights(student_, *plan_.site[id]);
     return integer_layer(builder_, {node, codes_of(node.inputs[0]), shapes_[id], to},
-                         layer_codes(integers, codes, false));
+                         layer_codes(integers, input_codes(student_, node), false));
   }
 
   TensorId in_float(NodeId id) {
@@ -209,24 +195,14 @@ class Converter {
 
   TensorId layer_in_float(NodeId id) {
     const models::Node& node = graph_[id];
-    if (models::is<models::Linear>(node) && shapes_[node.inputs[0]].size() != 2)
-      throw Error(ErrorCode::unsupported_model,
-                  "linear layer '" + node.name + "' acts on a tensor that is not [N, features]");
+    require_features(node, shapes_[node.inputs[0]]);
     const Layer layer{node, real(node.inputs[0]), shapes_[id], std::nullopt};
     if (!plan_.site[id]) {
-      const auto bias = node.params.find("bias");
-      return float_layer(
-          builder_, layer,
-          node.inputs.size() > 1 ? parameter(graph_[node.inputs[1]])
-                                 : student_.parameters.at(node.params.at("weight")),
-          bias == node.params.end() ? at::Tensor() : student_.parameters.at(bias->second));
+      const auto [weight, bias] = exporters::float_layer(student_, node);
+      return float_layer(builder_, layer, weight, bias);
     }
     const quant::IntegerWeights integers = quant::integer_weights(student_, *plan_.site[id]);
-    std::vector<std::int64_t> per_channel(static_cast<std::size_t>(integers.codes.dim()), 1);
-    per_channel[0] = -1;
-    const at::Tensor weight =
-        (integers.codes - integers.zero_point.view(per_channel)) * integers.scale.view(per_channel);
-    return float_layer(builder_, layer, weight, integers.bias);
+    return float_layer(builder_, layer, quant::values_of(integers), integers.bias);
   }
 
   const quant::Student& student_;

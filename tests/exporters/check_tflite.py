@@ -7,6 +7,7 @@ images.npz: `images` f32 [N, C, H, W]. result.npz: `logits`, `reference_logits`,
 those whose input, weight and output the interpreter holds as int8. result.npz.faults: a line for each fault
 (LiteRT itself talks on stderr). Exit code 77 if ai-edge-litert is not installed.
 """
+import pathlib
 import sys
 
 import numpy as np
@@ -18,8 +19,10 @@ except ImportError as error:
     print(error)
     sys.exit(77)
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "scripts"))
+from litert_layers import CHANNEL_DIMENSION, in_int8
+
 INT8, INT32, FLOAT = schema.TensorType.INT8, schema.TensorType.INT32, schema.TensorType.FLOAT32
-CHANNEL_DIMENSION = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 ONE_GRID = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "RESHAPE", "TRANSPOSE", "STRIDED_SLICE", "PAD", "PADV2", "CONCATENATION",
             "RESIZE_NEAREST_NEIGHBOR", "MAXIMUM", "MINIMUM")
 FIXED_GRID = {"LOGISTIC": (1 / 256, -128), "SOFTMAX": (1 / 256, -128)}
@@ -107,28 +110,15 @@ def run(path, images, resolver):
     return interpreter, interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
-def multiplies_by_one_number(interpreter, op):
-    """A mean or a HardSigmoid, written as a depthwise convolution."""
-    return op["op_name"] == "DEPTHWISE_CONV_2D" and len(np.unique(interpreter.get_tensor(op["inputs"][1]))) == 1
-
-
-def count_layers(interpreter):
-    types = {tensor["index"]: tensor["dtype"] for tensor in interpreter.get_tensor_details()}
-    layers = [op for op in interpreter._get_ops_details() if op["op_name"] in CHANNEL_DIMENSION
-              and not multiplies_by_one_number(interpreter, op)]
-    integer = [op for op in layers
-               if {types[i] for i in (*op["inputs"][:2], *op["outputs"])} == {np.int8}]
-    return len(layers), len(integer)
-
-
 def main(model_path, images_path, result_path):
     with open(result_path + ".faults", "w") as stream:
         stream.writelines(f"{fault}\n" for fault in faults(File(model_path)))
     images = np.ascontiguousarray(np.load(images_path)["images"].transpose(0, 2, 3, 1))
     _, logits = run(model_path, images, OpResolverType.AUTO)
     reference, reference_logits = run(model_path, images, OpResolverType.BUILTIN_REF)
+    layers = in_int8(reference)
     np.savez(result_path, logits=logits, reference_logits=reference_logits,
-             counts=np.array(count_layers(reference), np.int64))
+             counts=np.array([len(layers), sum(layers)], np.int64))
 
 
 if __name__ == "__main__":

@@ -33,18 +33,6 @@ fs::path file(const std::string& name) {
   return folder / (name + ".param");
 }
 
-QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
-                    Target target = Target::ncnn) {
-  QuantOptions options;
-  options.target = target;
-  options.weights.num_bits = weight_bits;
-  options.weights.range = WeightRange::min_max;
-  options.activations.num_bits = activation_bits;
-  options.activations.range = ActivationRange::min_max;
-  options.activations.calibration_images = 64;
-  return options;
-}
-
 // The lines of layers, and the first that starts with this.
 std::vector<std::string> lines_of(const fs::path& param) {
   std::vector<std::string> lines;
@@ -63,14 +51,6 @@ std::ptrdiff_t count(const fs::path& param, const std::string& type) {
                        [&](const std::string& line) { return line.starts_with(type + " "); });
 }
 
-// The same student in onnxruntime, whose file onnx_test.cpp compares with an exact integer model.
-at::Tensor reference(quant::Student student, const std::string& name, const at::Tensor& images) {
-  student.options.target = Target::onnxruntime;
-  const fs::path path = file(name).replace_extension(".onnx");
-  export_onnx(student, path, {});
-  return test::check_target("onnxruntime", path, images).logits;
-}
-
 // ncnn rounds halves the other way and multiplies where the student divides, and its depthwise
 // kernels multiply by a reciprocal that is off by 2^-12: now and then a code differs, which moves
 // few others.
@@ -78,7 +58,8 @@ void expect_same(const quant::Student& student, const std::string& name, const a
   SCOPED_TRACE(name);
   const fs::path path = file(name);
   const ExportReport report = export_ncnn(student, path, {});
-  const at::Tensor expected = reference(student, name, images);
+  const at::Tensor expected =
+      test::logits_in_onnxruntime(student, file(name).replace_extension(".onnx"), images);
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{}, {"use_packing_layout=false"}}) {
     const auto result = test::check_ncnn(path, images, options);
@@ -104,7 +85,7 @@ TEST_P(Ncnn, ComputesTheStudentInInt8) {
   int networks = 0;
   for (const models::Model& teacher :
        {test::awkward_network(4), test::layer_zoo(), test::operator_zoo(), test::convnext_units()})
-    expect_same(test::student_of(teacher, scheme(weight_bits, activation_bits)),
+    expect_same(test::student_of(teacher, test::scheme(weight_bits, activation_bits, Target::ncnn)),
                 "w" + std::to_string(weight_bits) + "a" + std::to_string(activation_bits) + "_" +
                     std::to_string(++networks),
                 images);
@@ -119,18 +100,19 @@ INSTANTIATE_TEST_SUITE_P(Bits, Ncnn, testing::Values(Bits{8, 8}, Bits{4, 4}, Bit
 // A run for onnxruntime quantizes what additions read, too, and with zero points: no value moves.
 TEST(Ncnn, HoldsWhatAnotherTargetQuantized) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  QuantOptions options = scheme(4, 4, Target::onnxruntime);
+  QuantOptions options = test::scheme(4, 4, Target::onnxruntime);
   options.image_bits = options.first_last_bits = 7;  // 8 bits fit what no layer reads
-  quant::Student student = test::student_of(test::awkward_network(4), options);
-  student.options.target = Target::ncnn;
-  expect_same(student, "of_onnxruntime", test::normal({32, 3, 16, 16}, 7));
+  const quant::Student student = test::student_of(test::awkward_network(4), options);
+  expect_same(test::for_target(student, Target::ncnn), "of_onnxruntime",
+              test::normal({32, 3, 16, 16}, 7));
   EXPECT_GT(count(file("of_onnxruntime"), "UnaryOp"), 2);
   EXPECT_EQ(count(file("of_onnxruntime"), "BinaryOp"),
             2 + 2 * count(file("of_onnxruntime"), "UnaryOp"));
 }
 
 TEST(Ncnn, ItsOwnRunsQuantizeInLayersAlone) {
-  const quant::Student student = test::student_of(test::awkward_network(4), scheme(4, 4));
+  const quant::Student student =
+      test::student_of(test::awkward_network(4), test::scheme(4, 4, Target::ncnn));
   export_ncnn(student, file("own"), {});
   EXPECT_EQ(count(file("own"), "UnaryOp"), 0);
   EXPECT_EQ(count(file("own"), "BinaryOp"), 2);  // the additions of the blocks
@@ -143,13 +125,12 @@ TEST(Ncnn, ItsOwnRunsQuantizeInLayersAlone) {
 
 TEST(Ncnn, RefusesCodesBeyondItsOwn) {
   const quant::Student asymmetric =
-      test::student_of(test::awkward_network(), scheme(4, 4, Target::onnxruntime));
+      test::student_of(test::awkward_network(), test::scheme(4, 4, Target::onnxruntime));
   const quant::Student lowest =
-      test::student_of(test::awkward_network(), scheme(4, 4, Target::tensorrt));
-  for (quant::Student student : {asymmetric, lowest}) {
-    student.options.target = Target::ncnn;
+      test::student_of(test::awkward_network(), test::scheme(4, 4, Target::tensorrt));
+  for (const quant::Student& student : {asymmetric, lowest}) {
     try {
-      export_ncnn(student, file("refused"), {});
+      export_ncnn(test::for_target(student, Target::ncnn), file("refused"), {});
       FAIL();
     } catch (const RefusedByTarget& refused) {
       const auto& all = refused.refusals();
@@ -170,7 +151,8 @@ TEST(Ncnn, RefusesWhatItHasNoLayerFor) {
   models::NodeId x = net.conv("conv", net.input(), 3, 8);
   x = net.op("dilated", models::MaxPool{{3, 3}, {1, 1}, {}, {2, 2}}, {x});
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
-  const auto student = test::student_of(net.finish(net.linear("fc", x, 8, 5), 5), scheme(8, 8));
+  const auto student =
+      test::student_of(net.finish(net.linear("fc", x, 8, 5), 5), test::scheme(8, 8, Target::ncnn));
   try {
     export_ncnn(student, file("dilated"), {});
     FAIL();
@@ -181,13 +163,15 @@ TEST(Ncnn, RefusesWhatItHasNoLayerFor) {
 }
 
 TEST(Ncnn, OnlyWritesParamFiles) {
-  const quant::Student student = test::student_of(test::awkward_network(4), scheme(8, 8));
+  const quant::Student student =
+      test::student_of(test::awkward_network(4), test::scheme(8, 8, Target::ncnn));
   EXPECT_THROW(export_ncnn(student, file("a").replace_extension(".onnx"), {}), Error);
 }
 
 // The first layer's bytes by hand: tag, codes, bias, 1 / scales, 1 / step of its input.
 TEST(Ncnn, HoldsTheStudentsOwnCodes) {
-  const quant::Student student = test::student_of(test::awkward_network(4), scheme(4, 4));
+  const quant::Student student =
+      test::student_of(test::awkward_network(4), test::scheme(4, 4, Target::ncnn));
   export_ncnn(student, file("codes"), {});
   const std::vector<std::byte> bin = formats::read_file(file("codes").replace_extension(".bin"));
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
@@ -223,7 +207,8 @@ models::Model large_sums(std::int64_t channels) {
 TEST(Ncnn, KeepsLargeSumsOutOfWinograd) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   for (const std::int64_t channels : {16, 32}) {  // 127 * 127 * 9 * 576 * 25.7 is 2^31
-    quant::Student student = test::student_of(large_sums(channels), scheme(8, 8));
+    quant::Student student =
+        test::student_of(large_sums(channels), test::scheme(8, 8, Target::ncnn));
     const std::string name = "large_" + std::to_string(channels);
     const at::Tensor images = at::full({2, channels, 8, 8}, 5.0);
     expect_same(student, name, images);

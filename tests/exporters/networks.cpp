@@ -143,11 +143,27 @@ models::Model convnext_units(std::uint64_t seed) {
   return net.finish(net.linear("fc", layer_norm("head_norm", x, false), 8, 5), 5);
 }
 
+QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits, Target target) {
+  QuantOptions options;
+  options.target = target;
+  options.weights.num_bits = weight_bits;
+  options.weights.range = WeightRange::min_max;
+  options.activations.num_bits = activation_bits;
+  options.activations.range = ActivationRange::min_max;
+  options.activations.calibration_images = 64;
+  return options;
+}
+
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options) {
   quant::Student student = quant::insert_quantizers(teacher, options);
   const auto& shape = teacher.graph.input_shape;
   std::uint64_t seed = 100;
   quant::calibrate(student, [&] { return normal({16, shape[0], shape[1], shape[2]}, ++seed); });
+  return student;
+}
+
+quant::Student for_target(quant::Student student, Target target) {
+  student.options.target = target;
   return student;
 }
 

@@ -24,8 +24,15 @@ models::Model layer_zoo(std::uint64_t seed = 3);
 // features, GELU, a scale per channel.
 models::Model convnext_units(std::uint64_t seed = 4);
 
+// Ranges between the least and the most value, of 64 images.
+QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
+                    Target target = Target::onnxruntime);
+
 // Quantized and calibrated on random images.
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options);
+
+// As a run for another target would be written for this one.
+quant::Student for_target(quant::Student student, Target target);
 
 // What one code of the last layer's input is worth in a logit, at most.
 double code_worth(const quant::Student& student);

@@ -25,18 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
-                    Symmetry symmetric = Symmetry::automatic) {
-  QuantOptions options;
-  options.weights.num_bits = weight_bits;
-  options.weights.symmetric = symmetric;
-  options.weights.range = WeightRange::min_max;
-  options.activations.num_bits = activation_bits;
-  options.activations.range = ActivationRange::min_max;
-  options.activations.calibration_images = 64;
-  return options;
-}
-
 fs::path file(const std::string& name) {
   static const test::TempFolder folder;
   return folder / name;
@@ -67,8 +55,9 @@ class DeployedStudent : public testing::TestWithParam<Scheme> {};
 TEST_P(DeployedStudent, RunsInIntegersAndEqualsTheStudent) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   const auto [weight_bits, activation_bits, symmetric] = GetParam();
-  const quant::Student student =
-      test::student_of(test::awkward_network(4), scheme(weight_bits, activation_bits, symmetric));
+  QuantOptions options = test::scheme(weight_bits, activation_bits);
+  options.weights.symmetric = symmetric;
+  const quant::Student student = test::student_of(test::awkward_network(4), options);
   const fs::path path =
       file("w" + std::to_string(weight_bits) + std::string(enum_name(symmetric)) + ".onnx");
   const ExportReport report = export_onnx(student, path, {});
@@ -101,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ExportOnnx, LevelTablesRunInIntegers) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   for (const std::int64_t bits : {3, 4}) {
-    QuantOptions options = scheme(bits, 8);
+    QuantOptions options = test::scheme(bits, 8);
     options.first_last_bits = 0;
     options.weights.rounding = WeightRounding::squant;
     options.weights.level_tables = {LevelTable::integer, LevelTable::power_of_two,
@@ -120,7 +109,7 @@ TEST(ExportOnnx, LevelTablesRunInIntegers) {
 // Every layer with bits of its own: two neighbours never agree.
 TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  QuantOptions options = scheme(4, 4);
+  QuantOptions options = test::scheme(4, 4);
   options.weights.layer_bits = {{"stem", 8}, {"a1", 2}, {"a2", 7}, {"b1", 5}, {"b2", 3}, {"fc", 6}};
   options.activations.layer_bits = {{"a1", 6}, {"a2", 3}, {"b1", 5}, {"b2", 7}, {"fc", 8}};
   const quant::Student student = test::student_of(test::awkward_network(), options);
@@ -152,7 +141,7 @@ TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
 
 TEST(ExportOnnx, EveryOperatorIsWritten) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  const quant::Student student = test::student_of(test::operator_zoo(), scheme(4, 8));
+  const quant::Student student = test::student_of(test::operator_zoo(), test::scheme(4, 8));
   const fs::path path = file("zoo.onnx");
   export_onnx(student, path, {});
   EXPECT_EQ(formats::onnx::read(path).opset, 13);
@@ -165,7 +154,7 @@ TEST(ExportOnnx, EveryOperatorIsWritten) {
 
 TEST(ExportOnnx, PublishedPlacementExportsToo) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  QuantOptions options = scheme(4, 4);
+  QuantOptions options = test::scheme(4, 4);
   options.mode = Mode::paper;
   options.weights.range_every_step = true;
   export_onnx(test::student_of(test::operator_zoo(), options), file("paper_zoo.onnx"), {});
@@ -186,14 +175,14 @@ TEST(ExportOnnx, PublishedPlacementExportsToo) {
 
 TEST(ExportOnnx, UncalibratedStudentHasFloatActivations) {
   const models::Model teacher = test::awkward_network();
-  const quant::Student student = quant::insert_quantizers(teacher, scheme(8, 8));
+  const quant::Student student = quant::insert_quantizers(teacher, test::scheme(8, 8));
   const ExportReport report = export_onnx(student, file("uncalibrated.onnx"), {});
   EXPECT_EQ(count_of(report, "Conv2d", "int8"), 0);
 }
 
 TEST(ExportOnnx, ReloadsAsTheSameFunction) {
   for (const models::Model& teacher : {test::awkward_network(), test::operator_zoo()}) {
-    const quant::Student student = test::student_of(teacher, scheme(4, 4));
+    const quant::Student student = test::student_of(teacher, test::scheme(4, 4));
     const fs::path path = file("reload.onnx");
     export_onnx(student, path, {});
     models::LoadOptions options;
@@ -206,7 +195,7 @@ TEST(ExportOnnx, ReloadsAsTheSameFunction) {
 }
 
 TEST(ExportOnnx, TwoExportsAreTheSameBytes) {
-  const quant::Student student = test::student_of(test::operator_zoo(), scheme(4, 4));
+  const quant::Student student = test::student_of(test::operator_zoo(), test::scheme(4, 4));
   const Metadata metadata{{"scheme", "\"W4A4\""}, {"seed", "1"}};
   export_onnx(student, file("one.onnx"), metadata);
   export_onnx(student, file("two.onnx"), metadata);
@@ -223,7 +212,7 @@ TEST(ExportOnnx, TwoExportsAreTheSameBytes) {
 
 // ReLU6 before a quantizer of step 1 and zero point 2 is nothing but the codes 2 to 8.
 TEST(ExportOnnx, ClipsBecomeCodeBounds) {
-  quant::Student student = test::student_of(test::awkward_network(), scheme(4, 4));
+  quant::Student student = test::student_of(test::awkward_network(), test::scheme(4, 4));
   student.parameters.at("b1_relu6.quantizer.scale").fill_(1);
   student.parameters.at("b1_relu6.quantizer.zero_point").fill_(2);
   export_onnx(student, file("clips.onnx"), {});
@@ -241,7 +230,7 @@ TEST(ExportOnnx, ClipsBecomeCodeBounds) {
 
 // Behind a Flatten the same grid stands again: no value reaches it that the first did not clamp.
 TEST(ExportOnnx, NoClampWhereNothingIsBeyond) {
-  QuantOptions options = scheme(4, 4);
+  QuantOptions options = test::scheme(4, 4);
   options.first_last_bits = 0;
   export_onnx(test::student_of(test::operator_zoo(), options), file("clamps.onnx"), {});
   int first = 0, repeated = 0;
@@ -255,7 +244,7 @@ TEST(ExportOnnx, NoClampWhereNothingIsBeyond) {
 }
 
 TEST(ExportOnnx, UnwritablePlaceIsNamed) {
-  const quant::Student student = test::student_of(test::awkward_network(), scheme(4, 4));
+  const quant::Student student = test::student_of(test::awkward_network(), test::scheme(4, 4));
   try {
     export_onnx(student, file("no_such_folder") / "model.onnx", {});
     FAIL();

@@ -10,9 +10,11 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "exporters/export.h"
 #include "formats/atomic_file.h"
 #include "formats/npy.h"
 #include "models/load.h"
+#include "tests/exporters/networks.h"
 
 namespace zsq::test {
 
@@ -70,6 +72,12 @@ TargetResult read_result(const std::string& faults, const std::string& output) {
 
 std::string structure_faults(const std::filesystem::path& model) {
   return run_python("check_structure.py", {model.string()}, model.string() + ".log");
+}
+
+at::Tensor logits_in_onnxruntime(const quant::Student& student, const std::filesystem::path& path,
+                                 const at::Tensor& images) {
+  exporters::export_onnx(for_target(student, Target::onnxruntime), path, {});
+  return check_target("onnxruntime", path, images).logits;
 }
 
 TargetResult check_target(const std::string& target, const std::filesystem::path& model,

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "quant/student.h"
+
 namespace zsq::test {
 
 inline std::filesystem::path python_program() {
@@ -22,6 +24,12 @@ struct RuntimeResult {
 
 // Runs the file on f32 images [N, C, H, W]; throws with the program's output where it fails.
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images);
+
+// Logits of the student's file for onnxruntime, which is written to `path`: the same codes as in
+// any target's file, in the form that onnx_test.cpp compares with an exact integer model. The
+// student itself, in floats, rounds the other way where a value lies on a threshold.
+at::Tensor logits_in_onnxruntime(const quant::Student& student, const std::filesystem::path& path,
+                                 const at::Tensor& images);
 
 // What check_target.py says of a file: faults against the target's rules, a line each, and what its
 // runtime makes of it.

@@ -29,22 +29,6 @@ fs::path file(const std::string& name) {
   return folder / name;
 }
 
-QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits, Target target) {
-  QuantOptions options;
-  options.target = target;
-  options.weights.num_bits = weight_bits;
-  options.weights.range = WeightRange::min_max;
-  options.activations.num_bits = activation_bits;
-  options.activations.range = ActivationRange::min_max;
-  options.activations.calibration_images = 64;
-  return options;
-}
-
-quant::Student for_target(quant::Student student, Target target) {
-  student.options.target = target;
-  return student;
-}
-
 at::Tensor logits_of(const quant::Student& student, const at::Tensor& images) {
   return models::execute(student.graph, student.parameters, images).detach();
 }
@@ -54,9 +38,7 @@ at::Tensor logits_of(const quant::Student& student, const at::Tensor& images) {
 // bits moves some by a step in every layer.
 void expect_same_as_onnxruntime(const at::Tensor& logits, const quant::Student& student,
                                 const at::Tensor& images) {
-  const fs::path path = file("reference");
-  export_onnx(for_target(student, Target::onnxruntime), path, {});
-  const at::Tensor expected = test::check_target("onnxruntime", path, images).logits;
+  const at::Tensor expected = test::logits_in_onnxruntime(student, file("reference"), images);
   const at::Tensor gap = (logits - expected).abs();
   const double largest = expected.abs().max().item<double>(), code = test::code_worth(student);
   const bool exact = student.options.target != Target::openvino;
@@ -91,7 +73,7 @@ class EveryTarget : public testing::TestWithParam<Case> {};
 TEST_P(EveryTarget, KeepsItsRulesAndComputesTheStudent) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   const auto [target, weight_bits, activation_bits] = GetParam();
-  const QuantOptions options = scheme(weight_bits, activation_bits, target);
+  const QuantOptions options = test::scheme(weight_bits, activation_bits, target);
   const at::Tensor images = test::normal({32, 3, 16, 16}, 7);
   int networks = 0;
   for (const models::Model& teacher : {test::awkward_network(4), test::layer_zoo()}) {
@@ -116,16 +98,16 @@ INSTANTIATE_TEST_SUITE_P(Bits, EveryTarget, testing::ValuesIn(cases()),
 // One student, each target that can hold it: nothing is rounded anew.
 TEST(Targets, OneStudentIsTheSameInEach) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  QuantOptions options = scheme(4, 4, Target::tensorrt);
+  QuantOptions options = test::scheme(4, 4, Target::tensorrt);
   const quant::Student student = test::student_of(test::awkward_network(4), options);
   const at::Tensor images = test::normal({32, 3, 16, 16}, 7);
   for (const Target target : kAll) {
     const std::string name(enum_name(target));
     const fs::path path = file("one_" + name);
-    export_onnx(for_target(student, target), path, {});
+    export_onnx(test::for_target(student, target), path, {});
     const test::TargetResult result = test::check_target(name, path, images);
     EXPECT_EQ(result.faults, "") << name;
-    expect_same_as_onnxruntime(result.logits, for_target(student, target), images);
+    expect_same_as_onnxruntime(result.logits, test::for_target(student, target), images);
   }
 }
 
@@ -133,7 +115,8 @@ TEST(Targets, EveryOperatorIsWrittenForEach) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   const at::Tensor images = test::normal({8, 3, 16, 16}, 8);
   for (const Target target : kAll) {
-    const quant::Student student = test::student_of(test::operator_zoo(), scheme(4, 8, target));
+    const quant::Student student =
+        test::student_of(test::operator_zoo(), test::scheme(4, 8, target));
     const std::string name(enum_name(target));
     const fs::path path = file("zoo_" + name);
     export_onnx(student, path, {});
@@ -147,7 +130,8 @@ TEST(Targets, EveryOperatorIsWrittenForEach) {
 TEST(Targets, EachReloadsAsTheSameFunction) {
   const at::Tensor images = test::normal({8, 3, 16, 16}, 10);
   for (const Target target : kAll) {
-    const quant::Student student = test::student_of(test::awkward_network(), scheme(4, 4, target));
+    const quant::Student student =
+        test::student_of(test::awkward_network(), test::scheme(4, 4, target));
     const fs::path path = file("reload_" + std::string(enum_name(target)));
     export_onnx(student, path, {});
     const models::Model reloaded =
@@ -160,9 +144,9 @@ TEST(Targets, EachReloadsAsTheSameFunction) {
 
 TEST(Tensorrt, RefusesAsymmetricEightBits) {
   const quant::Student student =
-      test::student_of(test::awkward_network(), scheme(4, 4, Target::onnxruntime));
+      test::student_of(test::awkward_network(), test::scheme(4, 4, Target::onnxruntime));
   try {
-    export_onnx(for_target(student, Target::tensorrt), file("refused"), {});
+    export_onnx(test::for_target(student, Target::tensorrt), file("refused"), {});
     FAIL();
   } catch (const RefusedByTarget& refused) {
     EXPECT_EQ(refused.code(), ErrorCode::unsupported_model);
@@ -178,7 +162,7 @@ TEST(Tensorrt, RefusesAsymmetricEightBits) {
 }
 
 TEST(Tensorrt, RefusesWeightsWithZeroPoints) {
-  QuantOptions options = scheme(8, 8, Target::tensorrt);
+  QuantOptions options = test::scheme(8, 8, Target::tensorrt);
   options.weights.symmetric = Symmetry::no;
   const quant::Student student = test::student_of(test::awkward_network(), options);
   EXPECT_THROW(export_onnx(student, file("refused_too"), {}), RefusedByTarget);
@@ -187,7 +171,7 @@ TEST(Tensorrt, RefusesWeightsWithZeroPoints) {
 // A layer by hand: scale 1, zero point 2, ReLU6 before it are the values 0 to 6 of codes 0 to 6.
 TEST(Tensorrt, LimitsBelowEightBitsInFloat) {
   quant::Student student =
-      test::student_of(test::awkward_network(), scheme(4, 4, Target::tensorrt));
+      test::student_of(test::awkward_network(), test::scheme(4, 4, Target::tensorrt));
   student.parameters.at("b1_relu6.quantizer.scale").fill_(0.5);
   student.parameters.at("b1_relu6.quantizer.zero_point").fill_(2);
   export_onnx(student, file("limits"), {});
@@ -204,7 +188,7 @@ TEST(Tensorrt, LimitsBelowEightBitsInFloat) {
 }
 
 TEST(Generic, StoresFourBitsWhereFourBitsAre) {
-  QuantOptions options = scheme(4, 4, Target::generic);
+  QuantOptions options = test::scheme(4, 4, Target::generic);
   options.weights.layer_bits = {{"a2", 3}, {"b1", 5}};
   const quant::Student student = test::student_of(test::awkward_network(), options);
   const ExportReport report = export_onnx(student, file("generic"), {});
@@ -225,7 +209,7 @@ TEST(Generic, StoresFourBitsWhereFourBitsAre) {
 // QONNX turns every chain into a Quant node of the right width, and computes the same.
 TEST(Qcdq, QonnxReadsTheWidths) {
   ZSQ_SKIP_WITHOUT_PYTHON();
-  QuantOptions options = scheme(3, 5, Target::qcdq);
+  QuantOptions options = test::scheme(3, 5, Target::qcdq);
   options.weights.symmetric = Symmetry::yes;
   const quant::Student student = test::student_of(test::layer_zoo(), options);
   export_onnx(student, file("qcdq"), {});

@@ -24,18 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits,
-                    Target target = Target::tflite) {
-  QuantOptions options;
-  options.target = target;
-  options.weights.num_bits = weight_bits;
-  options.weights.range = WeightRange::min_max;
-  options.activations.num_bits = activation_bits;
-  options.activations.range = ActivationRange::min_max;
-  options.activations.calibration_images = 64;
-  return options;
-}
-
 // Height and width pass a linear layer without a pool: the order of its columns matters. A factor
 // per column of the map, where channels are last.
 models::Model flattened_map() {
@@ -103,19 +91,6 @@ std::vector<Case> cases() {
 
 class Tflite : public testing::TestWithParam<Case> {};
 
-quant::Student for_target(quant::Student student, Target target) {
-  student.options.target = target;
-  return student;
-}
-
-// The same codes in the file that onnx_test.cpp compares with an exact integer model: floats of the
-// student itself round another way where a value lies on a threshold.
-at::Tensor in_onnxruntime(const quant::Student& student, const fs::path& path,
-                          const at::Tensor& images) {
-  export_onnx(for_target(student, Target::onnxruntime), path, {});
-  return test::check_target("onnxruntime", path, images).logits;
-}
-
 // LiteRT's default sums exactly and rounds once, as the student does; it multiplies by the ratio of
 // two steps in another order or with 20 bits, so that a code on a threshold may be the next one
 // and move a few after it. Its reference kernels give means that are a code off: each of the last
@@ -125,17 +100,17 @@ TEST_P(Tflite, LitertComputesTheStudent) {
   const Case c = GetParam();
   const models::Model teacher = c.network.make();
   const quant::Student student =
-      test::student_of(teacher, scheme(c.weight_bits, c.activation_bits, c.target));
+      test::student_of(teacher, test::scheme(c.weight_bits, c.activation_bits, c.target));
   const test::TempFolder folder;
   const fs::path path = folder / "model.tflite";
-  const ExportReport report = export_tflite(for_target(student, Target::tflite), path, {});
+  const ExportReport report = export_tflite(test::for_target(student, Target::tflite), path, {});
   const auto& size = teacher.graph.input_shape;
   const at::Tensor images = test::normal({32, size[0], size[1], size[2]}, 7);
   const auto result = test::run_in_litert(path, images);
   if (!result) GTEST_SKIP() << "needs the Python package ai-edge-litert";
   EXPECT_EQ(result->faults, "");
 
-  const at::Tensor expected = in_onnxruntime(student, folder / "model.onnx", images);
+  const at::Tensor expected = test::logits_in_onnxruntime(student, folder / "model.onnx", images);
   const at::Tensor gap = (result->logits - expected).abs();
   const at::Tensor reference_gap = (result->reference_logits - expected).abs();
   const double code = test::code_worth(student);
@@ -157,7 +132,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, Tflite, testing::ValuesIn(cases()),
                          [](const auto& info) { return testing::PrintToString(info.param); });
 
 TEST(TfliteFile, HoldsTheMetadataOfTheRun) {
-  const quant::Student student = test::student_of(flattened_map(), scheme(8, 8));
+  const quant::Student student =
+      test::student_of(flattened_map(), test::scheme(8, 8, Target::tflite));
   const test::TempFolder folder;
   const fs::path path = folder / "model.tflite";
   const ExportReport report = export_tflite(student, path, {{"zsq.recipe", "instant"}});
