@@ -16,6 +16,12 @@ constexpr std::size_t kMaxList = 100'000;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::unsupported_model, what); }
 
+[[noreturn]] void fail_of_batch(const std::string& what) {
+  fail(what +
+       " the batch size, which is open: save the program without run_decompositions(), or "
+       "export the network as ONNX");
+}
+
 struct Number {
   bool whole;
   std::int64_t integer;
@@ -71,7 +77,7 @@ std::optional<Value> arithmetic(std::string op, const Number& a, const Number& b
                        : op == "sub" ? b.real == 0
                                      : b.real == 1 && op == "floordiv";
   if (is_batch(a) || is_batch(b)) {
-    if (!neutral) fail("calculates with the batch size, which is open");
+    if (!neutral) fail_of_batch("calculates with");
     return Value{onnx::kBatch};
   }
   if (a.whole && b.whole && op != "div") return whole_result(op, a.integer, b.integer);
@@ -82,7 +88,7 @@ std::optional<Value> comparison(const std::string& op, const Number& a, const Nu
   const bool known =
       op == "eq" || op == "ne" || op == "lt" || op == "le" || op == "gt" || op == "ge";
   if (!known) return std::nullopt;
-  if (is_batch(a) != is_batch(b)) fail("depends on the batch size, which is open");
+  if (is_batch(a) != is_batch(b)) fail_of_batch("depends on");
   if (op == "eq") return Value{a.real == b.real};
   if (op == "ne") return Value{a.real != b.real};
   if (op == "lt") return Value{a.real < b.real};
@@ -107,7 +113,7 @@ Value to_whole(const Number& number) {
 std::optional<Value> of_one_number(const std::string& op, const Number& a) {
   if (op == "int" || op == "Int" || op == "IntImplicit") return to_whole(a);
   if (op == "float" || op == "Float" || op == "FloatImplicit") {
-    if (is_batch(a)) fail("calculates with the batch size, which is open");
+    if (is_batch(a)) fail_of_batch("calculates with");
     return Value{a.real};
   }
   if (op == "bool" || op == "Bool") return Value{a.real != 0};

@@ -74,6 +74,7 @@ at::Tensor fold_max(const Call&);
 at::Tensor fold_clip(const Call&);
 at::Tensor fold_neg(const Call&);
 at::Tensor fold_ceil(const Call&);
+at::Tensor fold_range(const Call&);
 at::Tensor fold_floor(const Call&);
 at::Tensor fold_equal(const Call&);
 at::Tensor fold_where(const Call&);

@@ -34,7 +34,7 @@ at::Tensor combine(const Call& call, Function function) {
   if (!may_hold_batch(a) && !may_hold_batch(b)) return result;
   const auto from_batch = is_batch(a).logical_or(is_batch(b));
   if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
-    call.fail("calculates with the batch size, which is open");
+    call.fail(std::string("calculates with the batch size") + kExportWithFixedBatch);
   }
   return result;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants that are made, moved, cut and joined.
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "models/onnx/converters.h"
@@ -77,6 +79,23 @@ at::Tensor fold_constant_of_shape(const Call& call) {
   const auto shape = known_shape(call, call.integers(0));
   const auto value = call.tensor("value");
   return value ? value->reshape({}).expand(shape).contiguous() : at::zeros(shape, at::kFloat);
+}
+
+// Numbers from start up to limit, by delta.
+at::Tensor fold_range(const Call& call) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (call.constant(i).numel() != 1) call.fail("start, limit and delta are not one number each");
+    if (call.constant(i).item<double>() == static_cast<double>(kBatch))
+      call.fail(std::string("counts up to the batch size") + kExportWithFixedBatch);
+  }
+  const auto number = [&](std::size_t i) { return call.constant(i).item<double>(); };
+  const double count = std::ceil((number(1) - number(0)) / number(2));
+  if (!std::isfinite(count)) call.fail("never comes to its end");
+  const auto steps = static_cast<std::int64_t>(std::clamp(count, 0.0, 1e18));
+  const Dims shape = known_shape(call, {steps});
+  return at::arange(shape[0], call.constant(0).options())
+      .mul(call.constant(2).reshape({}))
+      .add(call.constant(0).reshape({}));
 }
 
 at::Tensor fold_identity(const Call& call) { return call.constant(0); }

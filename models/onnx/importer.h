@@ -19,6 +19,10 @@ namespace proto = zsq::formats::onnx;
 
 // Exact in float32 too, because some exporters cast shapes to float and back.
 inline constexpr std::int64_t kBatch = std::int64_t{1} << 40;
+// What to do about a network that calculates with it.
+inline constexpr const char* kExportWithFixedBatch =
+    ", which is open: export the network with a batch of fixed size (no dynamic_shapes, no "
+    "dynamic_axes), which zsq opens again";
 
 // No size of a real image, window or pad comes near; products of a few stay far from overflow.
 inline constexpr std::int64_t kMaxExtent = 1 << 16;

@@ -43,6 +43,7 @@ const std::map<std::string, Rule>& registry() {
       {"Pad", {convert_pad}},
       {"QuantizeLinear", {convert_quantize_linear, fold_quantize_linear}},
       {"ReduceMean", {convert_reduce_mean}},
+      {"Range", {nullptr, fold_range}},
       {"Relu", {convert_relu}},
       {"Reshape", {convert_reshape, fold_reshape}},
       {"Resize", {convert_resize}},

@@ -49,6 +49,42 @@ TEST(Split, SizesAsAttributeAsInputAndByNumber) {
   expect_near(number.run(image()), at::cat({image().slice(2, 5), image().slice(2, 0, 5)}, 2));
 }
 
+// y = x times the sum over what Range gives, as exporters write indices.
+OnnxFile times_range(const at::Tensor& start, const at::Tensor& limit, const at::Tensor& delta) {
+  OnnxFile file(17, kImage);
+  file.initializer("start", start)
+      .initializer("limit", limit)
+      .initializer("delta", delta)
+      .node("Range", {"start", "limit", "delta"}, {"all"})
+      .initializer("last", ints({-1}))
+      .node("Gather", {"all", "last"}, {"number"})
+      .node("Cast", {"number"}, {"factor"}, {{"to", std::int64_t{1}}})
+      .node("Mul", {"x", "factor"}, {"y"});
+  return file;
+}
+
+TEST(Range, CountsOnConstants) {
+  const auto whole = [](std::int64_t value) { return at::scalar_tensor(value, at::kLong); };
+  expect_near(times_range(whole(2), whole(10), whole(3)).run(image()), image() * 8);
+  expect_near(times_range(whole(7), whole(-2), whole(-4)).run(image()), image() * -1);
+  expect_near(times_range(scalar(0.5), scalar(1.75), scalar(0.5)).run(image()), image() * 1.5);
+  const auto says = [&](std::int64_t start, std::int64_t limit, std::int64_t delta) {
+    return refusal(times_range(whole(start), whole(limit), whole(delta)));
+  };
+  EXPECT_NE(says(0, 5, 0).find("never comes to its end"), std::string::npos);
+  EXPECT_NE(says(0, std::int64_t{1} << 50, 1).find("2^24"), std::string::npos);
+}
+
+TEST(Range, UpToTheBatchTellsWhatToDo) {
+  OnnxFile file(17, kImage);
+  file.initializer("zero", at::scalar_tensor(std::int64_t{0}, at::kLong))
+      .initializer("one", at::scalar_tensor(std::int64_t{1}, at::kLong))
+      .node("Shape", {"x"}, {"shape"})
+      .node("Gather", {"shape", "zero"}, {"batch"})
+      .node("Range", {"zero", "batch", "one"}, {"y"});
+  EXPECT_NE(refusal(file).find("batch of fixed size"), std::string::npos);
+}
+
 TEST(Split, ToSequence) {
   OnnxFile file(20, kImage);
   file.initializer("two", at::scalar_tensor(std::int64_t{2}, at::kLong))
