@@ -3,7 +3,8 @@
 """Every network file of a folder through zsq and two runtimes, a row each: whether it loads and computes the
 truth beside it, whether `zsq quantize --recipe instant --scheme W8A8` takes it, and how often and how fast
 the result names the class that the float network names, in onnxruntime (model.onnx) and OpenVINO
-(`zsq export --target openvino`).
+(`zsq export --target openvino`). Last, what onnxruntime's own quantize_static has there, calibrated on images like
+those that the networks are compared on.
 
   .deps/python/bin/python scripts/importer_table.py build/networks --arch resnet20=resnet20_cifar10
 
@@ -24,8 +25,9 @@ import target_table
 
 CONTAINERS = (".onnx", ".pth", ".pt", ".pt2", ".safetensors")
 MEAN, STD = 0.5, 0.25  # pixels from 0 to 1 become -2 to 2, in which most of a truth's noise is
+CALIBRATION_IMAGES = 32
 TOLERANCE = 1e-3  # where the truth has none
-HEAD = ["file", "largest difference", "quantized", "onnxruntime", "speedup", "OpenVINO", "speedup"]
+HEAD = ["file", "largest difference", "quantized", "onnxruntime", "speedup", "OpenVINO", "speedup", "quantize_static"]
 REFUSED = 60  # characters of a message
 
 
@@ -98,11 +100,29 @@ def in_runtime(runtime, float_network, file, images, options):
     return [f"{100 * np.mean(named[0] == named[1]):.0f}%", f"{float_ms / ms:.2f}x"]
 
 
+def in_pixels(images):
+    """Within the values that pixels can have."""
+    return images.clip(-MEAN / STD, (1 - MEAN) / STD)
+
+
+def noise(count, shape, seed):
+    return in_pixels(np.random.default_rng(seed).standard_normal([count, *shape], dtype=np.float32))
+
+
 def images_of(truth, count):
-    """The truth's inputs and noise, within the values that pixels can have."""
+    """The truth's inputs and noise."""
     inputs = np.load(truth)["input"].astype(np.float32)
-    noise = np.random.default_rng(0).standard_normal([count, *inputs.shape[1:]], dtype=np.float32)
-    return np.concatenate([inputs, noise])[:count].clip(-MEAN / STD, (1 - MEAN) / STD)
+    return np.concatenate([in_pixels(inputs), noise(count, inputs.shape[1:], 0)])[:count]
+
+
+def of_quantize_static(float_network, images, folder, options):
+    """How often its model names the float network's class in onnxruntime."""
+    file = folder / "quantize_static.onnx"
+    try:
+        bench_runtimes.quantize_static(float_network, file, noise(CALIBRATION_IMAGES, images.shape[1:], 1))
+    except Exception as error:  # whatever the tool throws is its answer
+        return shortened(error.__class__.__name__ + " " + str(error))
+    return in_runtime(bench_runtimes.OnnxRuntime, float_network, file, images, options)[0]
 
 
 def row(zsq, file, truth, options, runtimes, folder):
@@ -116,10 +136,12 @@ def row(zsq, file, truth, options, runtimes, folder):
     except RuntimeError as error:
         return cells + [shortened(error)] + [""] * (len(HEAD) - len(cells) - 1)
     float_network = truth.with_suffix(".onnx")
+    if not float_network.is_file():
+        return cells + ["no float ONNX"] + [""] * (len(HEAD) - len(cells) - 1)
+    images = images_of(truth, options.images)
     for runtime in runtimes:
-        cells += (in_runtime(runtime, float_network, exported[runtime.name], images_of(truth, options.images), options)
-                  if float_network.is_file() else ["no float ONNX", ""])
-    return cells
+        cells += in_runtime(runtime, float_network, exported[runtime.name], images, options)
+    return cells + [of_quantize_static(float_network, images, folder, options)]
 
 
 def rows(options):

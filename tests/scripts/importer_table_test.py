@@ -68,7 +68,7 @@ class ImporterTable(unittest.TestCase):
         file = self.folder / "net.pth"
         cells = importer_table.row(types.SimpleNamespace(json=refuse), file, self.truth("net.npz"),
                                    types.SimpleNamespace(arch=[]), [], self.folder)
-        self.assertEqual(cells, ["net.pth", "'net.pth' holds weights only: name the network", "", "", "", "", ""])
+        self.assertEqual(cells, ["net.pth", "'net.pth' holds weights only: name the network", "", "", "", "", "", ""])
 
     def test_images_are_what_pixels_can_be(self):
         images = importer_table.images_of(self.truth("net.npz"), 50)
