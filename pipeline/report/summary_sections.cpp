@@ -88,10 +88,13 @@ std::string execution(const FinishedRun& run) {
                             text_in(run.report, "target").c_str()));
   if (const std::string table = latency_table(run.latency); !table.empty()) return html + table;
   const std::string folder = run.folder.empty() ? "FOLDER" : run.folder.string();
+  const std::string model = text_in(run.report, "model");
+  const bool runtimes_read_it = model.ends_with(".onnx");
   return html + "<p>A run measures no latency. <code>scripts/bench_runtimes.py " +
-         escaped(text_in(run.report, "model") + " " + folder) +
+         escaped((runtimes_read_it ? model : "FLOAT.onnx") + " " + folder) +
          " --record</code> times both networks in onnxruntime and OpenVINO for the next <code>zsq "
-         "report</code>.</p>\n";
+         "report</code>" +
+         (runtimes_read_it ? "" : "; <code>FLOAT.onnx</code> is this network as ONNX") + ".</p>\n";
 }
 
 }  // namespace

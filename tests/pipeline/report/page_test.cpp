@@ -111,7 +111,15 @@ TEST_F(Page, TheVerdictComesFirst) {
 }
 
 TEST_F(Page, ShowsTheLatencyThatWasMeasured) {
-  EXPECT_TRUE(holds(page_of(untrained()), "A run measures no latency"));
+  const auto has = [&](const QuantizeReport& report, const char* text) {
+    return holds(page_of(report), text);
+  };
+  QuantizeReport weights = untrained();
+  EXPECT_TRUE(
+      has(weights, "A run measures no latency. <code>scripts/bench_runtimes.py nets/net.onnx "));
+  weights.model = "nets/net.pth";  // which no runtime reads
+  EXPECT_TRUE(has(weights, "bench_runtimes.py FLOAT.onnx "));
+  EXPECT_TRUE(has(weights, "this network as ONNX"));
   folder_.file(kLatencyFile, R"({"machine": "A & B", "threads": 2, "rows": [
       {"runtime": "onnxruntime", "batch": 1, "float_ms": 3, "ms": 1.5},
       {"runtime": "onnxruntime", "batch": 16, "float_ms": 2, "ms": 0.5},
