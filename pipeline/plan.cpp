@@ -21,6 +21,7 @@ namespace {
 // ResNet-18 and EfficientNet-Lite0 (docs/performance.md); within a factor of about two elsewhere.
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
+constexpr double kTuningPerImage = 5;         // teacher forward, student both ways
 constexpr double kOptimisedPerStep = 3;       // forward, and back to the pixels or the generator
 // Fewer iterations of fine-tuning than this leave a student worse than they found it.
 constexpr std::int64_t kFewestIterations = 300;
@@ -135,20 +136,36 @@ at::Tensor all_images(const std::vector<HeldOutImages>& held_out) {
   return images.empty() ? at::Tensor() : at::cat(images);
 }
 
+// Of fine-tuning without a generator.
+std::optional<train::BankDraws> images_to_learn_from(const Run& run) {
+  const std::int64_t images = run.recipe.finetune.images;
+  if (images == 0) return {};
+  const double seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
+  return train::BankDraws({calibration_set(run.teacher, run.recipe, run.bank.learn,
+                                           {.images = images, .seconds = seconds}, run.observer),
+                           {}},
+                          /*share=*/1, run.recipe.images, run.seed());
+}
+
 Stage fine_tuning(const Run& run, bool calibrated, double one,
                   std::optional<train::TrainReport>& trained) {
   const TrainOptions& o = run.recipe.finetune;
-  const double iteration = kFineTuningPerImage * static_cast<double>(o.batch_size) * one;
+  const double iteration = (o.images > 0 ? kTuningPerImage : kFineTuningPerImage) *
+                           static_cast<double>(o.batch_size) * one;
   const auto fewest = std::min(o.iterations, kFewestIterations);
-  return {"fine-tuning", static_cast<double>(fewest) * iteration,
-          static_cast<double>(o.iterations) * iteration,
+  const double images = o.images > 0 ? seconds_of_images(run, o.images, one) : 0;
+  return {"fine-tuning", images + static_cast<double>(fewest) * iteration,
+          images + static_cast<double>(o.iterations) * iteration,
           [&run, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
             const Recipe& recipe = run.recipe;
+            const auto images = images_to_learn_from(run);
             trained = fine_tune(
                 run.context(),
                 {.options = recipe.finetune,
                  .generator = recipe.generate,
-                 .bank = run.bank_draws ? &*run.bank_draws : nullptr,
+                 .bank = images           ? &*images
+                         : run.bank_draws ? &*run.bank_draws
+                                          : nullptr,
                  .noise = run.noise ? &*run.noise : nullptr,
                  .held_out = all_images(run.held_out),
                  .calibrated = calibrated,

@@ -64,10 +64,17 @@ void validate_learning(const Recipe& recipe) {
       !recipe.generate.bank.empty() || recipe.generate.bank_share == 0,
       "generate.bank_share is the share of each student batch that is taken from generate.bank, "
       "which names no file");
-  require(
-      recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || reconstructs || on_images,
-      "generate.bank is used by nothing: set generate.bank_share, the share of each student "
-      "batch (above 0) that is taken from it, or reconstruct.iterations");
+  const bool tunes = recipe.finetune.images > 0;
+  require(!tunes || recipe.generate.bank_share == 0,
+          "finetune.images takes the place of the generator, of which generate.bank_share leaves a "
+          "part; set one of them to 0");
+  require(!tunes || recipe.finetune.validation_checks == 0 || recipe.process.agreement_images > 0,
+          "finetune.validation_checks needs images that nothing learns from, and with "
+          "finetune.images no generator makes any; set process.agreement_images above 0");
+  require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || tunes || reconstructs ||
+              on_images,
+          "generate.bank is used by nothing: set generate.bank_share, the share of each student "
+          "batch (above 0) that is taken from it, or reconstruct.iterations");
   require(!reconstructs || !recipe.quantize.weights.range_every_step,
           "reconstruct.iterations learns the rounding on ranges that stay, which contradicts "
           "quantize.weights.range_every_step; set one of them to 0 or false");

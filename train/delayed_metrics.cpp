@@ -41,9 +41,9 @@ void DelayedMetrics::read() {
   join_();
   std::vector<at::Tensor> numbers;
   for (const auto& iteration : unread_) {
-    const auto& generator = iteration.generator;
-    numbers.push_back(generator);
-    numbers.push_back(iteration.student.defined() ? iteration.student : generator.new_zeros({3}));
+    const auto &generator = iteration.generator, &student = iteration.student;
+    numbers.push_back(generator.defined() ? generator : student.new_zeros({3}));
+    numbers.push_back(student.defined() ? student : generator.new_zeros({3}));
   }
   const auto rows = at::cat(numbers).view({-1, 6}).to(at::kCPU);
   const auto values = rows.accessor<double, 2>();
@@ -58,7 +58,8 @@ void DelayedMetrics::report(const Iteration& iteration, const double* numbers) {
   const bool generator_skipped = numbers[2] != 0, student_skipped = numbers[5] != 0;
   if (generator_skipped || student_skipped) count_skipped(iteration);
   const bool last = iteration.share > kLastPart;
-  if (last && !generator_skipped) {
+  const bool generated = iteration.generator.defined();
+  if (last && generated && !generator_skipped) {
     tally_.loss_generator += loss_generator;
     ++tally_.losses_generator;
   }
@@ -66,12 +67,13 @@ void DelayedMetrics::report(const Iteration& iteration, const double* numbers) {
     tally_.loss_student += loss_student;
     ++tally_.losses_student;
   }
-  Progress progress{std::string(iteration.phase),
-                    iteration.done,
-                    iteration.total,
-                    phase_begin_.seconds(),
-                    {{"loss_generator", loss_generator}},
-                    {{"bn_statistics", numbers[1]}, {"rate_factor", iteration.factor}}};
+  Progress progress{
+      std::string(iteration.phase), iteration.done, iteration.total, phase_begin_.seconds(), {}};
+  if (generated) {
+    progress.metrics.emplace_back("loss_generator", loss_generator);
+    progress.details.emplace_back("bn_statistics", numbers[1]);
+  }
+  progress.details.emplace_back("rate_factor", iteration.factor);
   if (fine_tuned) {
     agreement_ = kDecay * agreement_ + numbers[4];
     agreement_weight_ = kDecay * agreement_weight_ + 1;

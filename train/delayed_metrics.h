@@ -34,8 +34,8 @@ class DelayedMetrics {
   at::Tensor numbers_of(const StudentStep& student) const;  // [3]: loss, agreement, skipped
 
   // Of the iteration that `pace` has just counted, whose rates were multiplied by `factor`;
-  // `student` is undefined if there was no such step. Error(numeric_failure) if too many steps were
-  // skipped.
+  // `generator` or `student` is undefined if there was no such step. Error(numeric_failure) if too
+  // many steps were skipped.
   void add(std::string_view phase, const Pace& pace, double factor, const at::Tensor& generator,
            const at::Tensor& student = {});
   // All that were added and not read yet.

@@ -31,6 +31,7 @@ struct EnumNames<LearnableScales> {
 struct TrainOptions {
   std::int64_t iterations = 80000;  // warm-up included; one = a generator step and a student step
   std::int64_t batch_size = 200;
+  std::int64_t images = 0;                          // 0: a generator makes them
   double warmup = 0.01;                             // share of the run
   std::vector<double> milestones{0.25, 0.5, 0.75};  // shares of the run where rates drop
   double decay = 0.1;                               // factor at each milestone
@@ -126,6 +127,11 @@ void visit_train_settings(Visitor&& visit, Options& o) {
                   "iterations of one generator and one student step, warm-up included", "", 0, 1e9},
       o.iterations);
   visit(SettingInfo{"finetune.batch_size", "images per step", "images", 2, 65536}, o.batch_size);
+  visit(SettingInfo{"finetune.images",
+                    "images that the student learns from, of generate.bank or made by "
+                    "generate.images; 0: a generator makes them, which learns meanwhile",
+                    "images", 0, 1e6},
+        o.images);
   visit(SettingInfo{"finetune.warmup", "share of the run in which only the generator is trained",
                     "", 0, 1},
         o.warmup);

@@ -22,7 +22,7 @@ namespace zsq::train {
 // lies on a GPU, reading a number of it waits for the GPU; the steps themselves never do.
 struct Batch {
   at::Tensor images, logits;  // logits: the teacher's
-  at::Tensor loss;            // []
+  at::Tensor loss;            // [], of the generator; undefined like `skipped` if none learned
   at::Tensor skipped;         // bool []: the gradient was not finite; nothing was changed
   std::vector<at::Tensor> features = {};  // the teacher's values at Step::feature_nodes()
   at::Tensor targets = {};                // f32 [N, classes], where a term of the loss wants them

@@ -22,18 +22,26 @@ namespace {
 
 constexpr double kPartsShown = 6;  // of the schedule, at whose ends images are shown
 
+// Warm-up is for a generator alone.
+TrainOptions options_of(const TrainJob& job, bool generates) {
+  TrainOptions options = job.options;
+  if (!generates) options.warmup = 0;
+  return options;
+}
+
 class Run {
  public:
   Run(const TrainJob& job, Observer& observer)
       : job_(job),
-        options_(job.options),
+        generates_(!job.bank || !job.bank->whole()),
+        options_(options_of(job, generates_)),
         observer_(observer),
         ranks_(job.student),
         step_(job.teacher, job.student, job.generator, job.options, job.ranks),
         steps_(step_, graph_maker(job), observer),
         best_(job.teacher, job.student, job.ranks),
-        pace_(job.options, job.time_budget),
-        metrics_(job.options, read_every(job), tally_, observer, [this] { steps_.join(); }) {
+        pace_(options_, job.time_budget),
+        metrics_(options_, read_every(job), tally_, observer, [this] { steps_.join(); }) {
     choose_convolutions(job, step_, observer);
     if (options_.validation_checks > 0 && job_.held_out.defined()) best_.hold_out(job_.held_out);
   }
@@ -69,7 +77,7 @@ class Run {
 
   void plan() {
     const auto [warmup, student] = step_.rehearse();
-    pace_.rehearsed(warmup, warmup + student);
+    pace_.rehearsed(warmup, generates_ ? warmup + student : student);
     const auto batches =
         std::ceil(static_cast<double>(job_.student.options.activations.calibration_images) /
                   static_cast<double>(options_.batch_size));
@@ -108,10 +116,7 @@ class Run {
     const double factor = rate_factor(options_, pace_.share());
     const double student_factor = factor * tally_.student_rate;
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
-    auto batch = steps_.generator_step(iteration, factor);
-    const at::Tensor images = batch.images;
-    if (job_.bank)
-      batch = job_.bank->mixed(batch, job_.teacher, step_.feature_nodes(), iteration, step_.rows());
+    auto batch = next_batch(iteration, factor);
     if (options_.low_pass_cutoff > 0)
       batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
                        options_.precision);
@@ -119,14 +124,24 @@ class Run {
     const auto student = steps_.student_step(batch, student_factor);
     at::Tensor of_student;
     steps_.on_student_stream([&] { of_student = metrics_.numbers_of(student); });
-    const auto of_generator = metrics_.numbers_of(batch);
+    const auto of_generator = generates_ ? metrics_.numbers_of(batch) : at::Tensor();
     pace_.finetune_took(begin.seconds());
     metrics_.add(kFineTune, pace_, student_factor, of_generator, of_student);
-    show(images);
+    show(generated_);
     if (checks_done() > checks) {
       check();
       backtrack();
     }
+  }
+
+  // For the student; the generator learns on the way, if there is one.
+  Batch next_batch(std::uint64_t iteration, double factor) {
+    const auto& features = step_.feature_nodes();
+    if (!generates_) return job_.bank->batch(job_.teacher, features, iteration, step_.rows());
+    auto batch = steps_.generator_step(iteration, factor);
+    generated_ = batch.images;
+    return job_.bank ? job_.bank->mixed(batch, job_.teacher, features, iteration, step_.rows())
+                     : batch;
   }
 
   std::int64_t parts_done() const {
@@ -134,7 +149,8 @@ class Run {
   }
 
   void show(const at::Tensor& images) {
-    if (job_.on_images && parts_done() > shown_) job_.on_images(pace_.done(), images);
+    if (job_.on_images && images.defined() && parts_done() > shown_)
+      job_.on_images(pace_.done(), images);
     shown_ = parts_done();
   }
 
@@ -248,7 +264,8 @@ class Run {
   }
 
   const TrainJob& job_;
-  const TrainOptions& options_;
+  const bool generates_;  // some images of each batch
+  const TrainOptions options_;
   Observer& observer_;
   quant::LevelRanks ranks_;
   Step step_;
@@ -258,6 +275,7 @@ class Run {
   Tally tally_;
   DelayedMetrics metrics_;
   Stopwatch begin_;
+  at::Tensor generated_;  // the generator's last images
   double resumed_seconds_ = 0;
   double after_ = 0;            // seconds that what follows the run will take
   std::int64_t saved_at_ = -1;  // iterations in the checkpoint

@@ -29,7 +29,9 @@ struct TrainJob {
   // Seconds that what follows the run will take; with a time budget it is asked before the first
   // iteration and once the student is calibrated.
   std::function<double()> seconds_after = [] { return 0.0; };
-  const BankDraws* bank = nullptr;     // images that take the place of some of the generator's
+  // Images that take the place of the generator's, or of some of them. Without any of the
+  // generator's there is no warm-up, and the generator stays as it is.
+  const BankDraws* bank = nullptr;
   const SystemNoise* noise = nullptr;  // on the student's images, not on those of the teacher
   // The student has its activation ranges, and keeps them; otherwise they are taken at the end of
   // warm-up. A run that is resumed has those of its checkpoint.

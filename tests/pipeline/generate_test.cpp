@@ -17,7 +17,6 @@
 #include "models/load.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/quantize.h"
-#include "pipeline/staging.h"
 #include "tests/support/tiny_network.h"
 
 namespace zsq {
@@ -268,29 +267,18 @@ TEST_F(Generate, ABankTrainsAStudent) {
   EXPECT_FALSE(with == weights("without", {}));
   EXPECT_EQ(code_of([&] { weights("x", {bank}); }), ErrorCode::usage);
   EXPECT_EQ(code_of([&] { weights("x", {"generate.bank_share=0.5"}); }), ErrorCode::usage);
-}
-
-TEST(Staging, MovesAtTheEndOrLeavesNothing) {
-  const fs::path target = fs::temp_directory_path() / ("zsq_staging_" + std::to_string(getpid()));
-  fs::create_directories(target);
-  {
-    const pipeline::Staging staging(target);
-    std::ofstream(staging.folder() / "a") << "1";
-  }
-  EXPECT_TRUE(fs::is_empty(target));
-  std::ofstream(target / "a") << "old";
-  {
-    pipeline::Staging staging(target);
-    std::ofstream(staging.folder() / "a") << "new";
-    fs::create_directories(staging.folder() / "b" / "c");
-    EXPECT_EQ(staging.publish(), (std::vector<fs::path>{target / "a", target / "b"}));
-  }
-  EXPECT_EQ(names_in(target), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(fs::file_size(target / "a"), 3u);
-  pipeline::Staging again(target);
-  fs::create_directories(again.folder() / "b");
-  EXPECT_EQ(code_of([&] { again.publish(); }), ErrorCode::bad_input);
-  fs::remove_all(target);
+  // Without a generator: all images of the bank, or images made for it.
+  const std::vector<std::string> no_checks{"finetune.images=16", "finetune.validation_checks=0"};
+  const auto tuned = [&](const std::string& name, std::vector<std::string> settings) {
+    settings.insert(settings.end(), no_checks.begin(), no_checks.end());
+    return weights(name, settings);
+  };
+  const auto of_bank = tuned("of_bank", {bank});
+  EXPECT_TRUE(of_bank == tuned("of_bank_again", {bank}));
+  EXPECT_FALSE(of_bank == with);
+  EXPECT_FALSE(of_bank == tuned("made", {"generate.images.steps=2"}));
+  EXPECT_EQ(code_of([&] { tuned("x", {bank, "generate.bank_share=0.5"}); }), ErrorCode::usage);
+  EXPECT_EQ(code_of([&] { weights("x", {"finetune.images=16"}); }), ErrorCode::usage);
 }
 
 }  // namespace

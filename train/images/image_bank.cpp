@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 
 #include <algorithm>
@@ -83,6 +84,22 @@ Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
   if (batch.targets.defined()) result.targets = join(batch.targets, answers.softmax(1));
   for (std::size_t i = 0; i < features.size(); ++i)
     result.features[i] = join(batch.features[i], taps.values[i]);
+  return result;
+}
+
+Batch BankDraws::batch(const models::Model& teacher, const std::vector<models::NodeId>& features,
+                       std::uint64_t step, const parallel::Rows& rows) const {
+  const at::NoGradGuard no_grad;
+  const auto& shape = teacher.graph.input_shape;
+  const auto options = at::TensorOptions().device(teacher.parameters.device());
+  Batch result;
+  result.images = mixed(at::empty({rows.count, shape[0], shape[1], shape[2]},
+                                  options.memory_format(at::MemoryFormat::ChannelsLast)),
+                        step, rows);
+  models::Taps taps{features, {}};
+  result.logits = models::execute(teacher.graph, teacher.parameters, result.images, &taps);
+  result.targets = result.logits.softmax(1);
+  result.features = taps.values;
   return result;
 }
 

@@ -43,6 +43,12 @@ class BankDraws {
     return mixed(batch, teacher, features, step, {0, n, n});
   }
 
+  // Whether a batch takes all its images from the bank, so that nothing of a generator's is left.
+  bool whole() const { return share_ == 1; }
+  // Such a batch, with the teacher's predictions and values as in mixed(), and without losses.
+  Batch batch(const models::Model& teacher, const std::vector<models::NodeId>& features,
+              std::uint64_t step, const parallel::Rows& rows) const;
+
   const ImageOptions& options() const { return options_; }
 
  private:

@@ -121,6 +121,52 @@ TEST(BankDraws, BringTheTeachersAnswers) {
   EXPECT_TRUE(alone.images.equal(images));
 }
 
+// All of a batch is the bank's: as if an image of a generator were replaced at each place.
+TEST(BankDraws, MakeWholeBatchesWithoutAGenerator) {
+  const auto teacher = tiny_teacher();
+  const std::vector<models::NodeId> features{teacher.graph.id_of("conv1.relu")};
+  const BankDraws draws({at::randn({20, 3, 8, 8}), {}}, 1, {}, 1);
+  EXPECT_TRUE(draws.whole());
+  EXPECT_FALSE(BankDraws(numbered(2), 0.99, {}, 1).whole());
+  const auto batch = draws.batch(teacher, features, 3, {0, 8, 8});
+  EXPECT_TRUE(batch.images.equal(draws.mixed(at::full({8, 3, 8, 8}, -1.0), 3)));
+  models::Taps taps{features, {}};
+  const auto answers = models::execute(teacher.graph, teacher.parameters, batch.images, &taps);
+  EXPECT_TRUE(batch.logits.equal(answers));
+  EXPECT_TRUE(batch.targets.allclose(answers.softmax(1)));
+  EXPECT_TRUE(batch.features.at(0).equal(taps.values.at(0)));
+  EXPECT_FALSE(batch.loss.defined());
+  // The rows of a rank are those of the whole.
+  const auto last = draws.batch(teacher, features, 3, {5, 3, 8});
+  EXPECT_TRUE(last.images.equal(batch.images.slice(0, 5)));
+}
+
+TEST(BankDraws, LeaveTheGeneratorAlone) {
+  Tiny tiny;
+  const BankDraws bank({at::randn({20, 3, 8, 8}), {}}, 1, {}, 1);
+  tiny.options.validation_checks = 0;
+  auto job = tiny.job();
+  job.bank = &bank;
+  int shown = 0;
+  job.on_images = [&](std::int64_t, const at::Tensor&) { ++shown; };
+  const auto draw = tiny.generator.draw(4, 0);
+  const auto images = tiny.generator.forward(draw).clone();
+  const auto before = tiny.student.parameters.at("conv2.weight").detach().clone();
+  Watch watch;
+  const auto report = run(job, watch);
+  EXPECT_EQ(report.iterations, 10);
+  EXPECT_EQ(report.loss_generator, 0);
+  EXPECT_EQ(report.warmup_seconds > 0, true);  // calibration
+  EXPECT_EQ(shown, 0);
+  ASSERT_EQ(watch.seen.size(), 10u);
+  for (const Progress& progress : watch.seen) {
+    EXPECT_EQ(progress.phase, "fine-tune");  // no warm-up
+    for (const auto& [name, value] : progress.metrics) EXPECT_NE(name, "loss_generator");
+  }
+  EXPECT_FALSE(tiny.student.parameters.at("conv2.weight").equal(before));
+  EXPECT_TRUE(tiny.generator.forward(draw).equal(images));
+}
+
 TEST(BankDraws, TrainTheStudent) {
   const auto weights_after = [](const BankDraws* bank) {
     Tiny tiny;
