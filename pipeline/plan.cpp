@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <memory>
 #include <numeric>
 
 #include "models/blocks.h"
@@ -73,24 +75,44 @@ const quant::RoundingMethod& method_of(const Recipe& recipe) {
              : method;
 }
 
-Stage rounding(const Run& run, double one) {
+// Images that stages learn from. Made ones are kept for a later stage that wants as many.
+class LearningImages {
+ public:
+  explicit LearningImages(const Run& run) : run_(run) {}
+
+  at::Tensor take(const WantedImages& wanted) {
+    const auto from = [&](const at::Tensor& bank, const WantedImages& images) {
+      return calibration_set(run_.teacher, run_.recipe, bank, images, run_.observer);
+    };
+    if (run_.bank.learn.defined() || wanted.seconds > 0) return from(run_.bank.learn, wanted);
+    at::Tensor& made = made_[wanted.images];
+    if (!made.defined()) made = from({}, {.images = wanted.images});
+    return from(made, wanted);
+  }
+
+ private:
+  const Run& run_;
+  std::map<std::int64_t, at::Tensor> made_;
+};
+using SharedImages = std::shared_ptr<LearningImages>;
+
+Stage rounding(const Run& run, const SharedImages& learning, double one) {
   const auto& method = method_of(run.recipe);
   const auto images = run.recipe.quantize.gptq.images;
   const double seconds = method.passes_per_image * static_cast<double>(images) * one +
                          seconds_of_images(run, images, one);
   return {std::string(method.title), seconds, seconds,
-          [&run, &method, images](quant::Student& student, RunState& state, const PartDone& done) {
+          [&run, &method, images, learning](quant::Student& student, RunState& state,
+                                            const PartDone& done) {
             const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
-            round_weights(
-                run.context(),
-                {.method = method,
-                 .images = calibration_set(run.teacher, run.recipe, run.bank.learn,
-                                           {.images = images, .seconds = left}, run.observer),
-                 .memory = run.recipe.reconstruct.memory,
-                 .ranges = run.ranges(),
-                 .parts_done = state.parts,
-                 .on_part_done = done},
-                student);
+            round_weights(run.context(),
+                          {.method = method,
+                           .images = learning->take({.images = images, .seconds = left}),
+                           .memory = run.recipe.reconstruct.memory,
+                           .ranges = run.ranges(),
+                           .parts_done = state.parts,
+                           .on_part_done = done},
+                          student);
           }};
 }
 
@@ -105,20 +127,18 @@ double time_for_reconstruction(const Run& run, const quant::Student& student) {
   return std::max(1.0, run.clock.left(1) - after);
 }
 
-Stage reconstruction(const Run& run, double one) {
+Stage reconstruction(const Run& run, const SharedImages& learning, double one) {
   const ReconstructOptions& o = run.recipe.reconstruct;
   const double steps =
       kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
   const double seconds = steps + seconds_of_images(run, o.images, one) +
                          4 * static_cast<double>(o.images * o.augmentations_per_image) * one;
   return {"block reconstruction", seconds, seconds,
-          [&run, &o](quant::Student& student, RunState& state, const PartDone& done) {
+          [&run, &o, learning](quant::Student& student, RunState& state, const PartDone& done) {
             const double budget = time_for_reconstruction(run, student);
             const Stopwatch begin;
-            const at::Tensor images = calibration_set(
-                run.teacher, run.recipe, run.bank.learn,
-                {.images = o.images, .views = o.augmentations_per_image, .seconds = budget / 2},
-                run.observer);
+            const at::Tensor images = learning->take(
+                {.images = o.images, .views = o.augmentations_per_image, .seconds = budget / 2});
             reconstruct(run.context(),
                         {.options = o,
                          .images = images,
@@ -137,52 +157,53 @@ at::Tensor all_images(const std::vector<HeldOutImages>& held_out) {
 }
 
 // Of fine-tuning without a generator.
-std::optional<train::BankDraws> images_to_learn_from(const Run& run) {
+std::optional<train::BankDraws> draws_of(const Run& run, LearningImages& learning) {
   const std::int64_t images = run.recipe.finetune.images;
   if (images == 0) return {};
   const double seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
-  return train::BankDraws({calibration_set(run.teacher, run.recipe, run.bank.learn,
-                                           {.images = images, .seconds = seconds}, run.observer),
-                           {}},
+  return train::BankDraws({learning.take({.images = images, .seconds = seconds}), {}},
                           /*share=*/1, run.recipe.images, run.seed());
 }
 
-Stage fine_tuning(const Run& run, bool calibrated, double one,
+Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated, double one,
                   std::optional<train::TrainReport>& trained) {
   const TrainOptions& o = run.recipe.finetune;
   const double iteration = (o.images > 0 ? kTuningPerImage : kFineTuningPerImage) *
                            static_cast<double>(o.batch_size) * one;
   const auto fewest = std::min(o.iterations, kFewestIterations);
-  const double images = o.images > 0 ? seconds_of_images(run, o.images, one) : 0;
-  return {"fine-tuning", images + static_cast<double>(fewest) * iteration,
-          images + static_cast<double>(o.iterations) * iteration,
-          [&run, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
-            const Recipe& recipe = run.recipe;
-            const auto images = images_to_learn_from(run);
-            trained = fine_tune(
-                run.context(),
-                {.options = recipe.finetune,
-                 .generator = recipe.generate,
-                 .bank = images           ? &*images
-                         : run.bank_draws ? &*run.bank_draws
-                                          : nullptr,
-                 .noise = run.noise ? &*run.noise : nullptr,
-                 .held_out = all_images(run.held_out),
-                 .calibrated = calibrated,
-                 .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
-                 // Writing takes about as long as reading did.
-                 .seconds_after =
-                     [&] {
-                       return run.loading +
-                              seconds_of_evaluation(run.context(), run.evaluation(), student);
-                     },
-                 .checkpoint = run.output.checkpoint(),
-                 .checkpoint_every = recipe.process.checkpoint_every,
-                 .resume = parallel::agreed(parallel::current(),
-                                            std::filesystem::exists(run.output.checkpoint())),
-                 .on_images = run.on_images},
-                student);
-          }};
+  const ReconstructOptions& before = run.recipe.reconstruct;
+  const bool made = before.iterations > 0 && before.images == o.images;
+  const double images = o.images > 0 && !made ? seconds_of_images(run, o.images, one) : 0;
+  return {
+      "fine-tuning", images + static_cast<double>(fewest) * iteration,
+      images + static_cast<double>(o.iterations) * iteration,
+      [&run, learning, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
+        const Recipe& recipe = run.recipe;
+        const auto images = draws_of(run, *learning);
+        trained =
+            fine_tune(run.context(),
+                      {.options = recipe.finetune,
+                       .generator = recipe.generate,
+                       .bank = images           ? &*images
+                               : run.bank_draws ? &*run.bank_draws
+                                                : nullptr,
+                       .noise = run.noise ? &*run.noise : nullptr,
+                       .held_out = all_images(run.held_out),
+                       .calibrated = calibrated,
+                       .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
+                       // Writing takes about as long as reading did.
+                       .seconds_after =
+                           [&] {
+                             return run.loading +
+                                    seconds_of_evaluation(run.context(), run.evaluation(), student);
+                           },
+                       .checkpoint = run.output.checkpoint(),
+                       .checkpoint_every = recipe.process.checkpoint_every,
+                       .resume = parallel::agreed(parallel::current(),
+                                                  std::filesystem::exists(run.output.checkpoint())),
+                       .on_images = run.on_images},
+                      student);
+      }};
 }
 
 }  // namespace
@@ -194,13 +215,15 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
   const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
+  const auto learning = std::make_shared<LearningImages>(run);
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
-  if (rounds) stages.push_back(rounding(run, one));
-  if (reconstructs) stages.push_back(reconstruction(run, one));
-  if (trains) stages.push_back(fine_tuning(run, /*calibrated=*/!stages.empty(), one, trained));
+  if (rounds) stages.push_back(rounding(run, learning, one));
+  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
+  if (trains)
+    stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
   return stages;

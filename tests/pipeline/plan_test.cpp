@@ -147,6 +147,34 @@ TEST_F(PlanTest, WarnsOfMoreThanAnHour) {
   EXPECT_NE(warnings.all.find("--recipe auto"), std::string::npos) << warnings.all;
 }
 
+TEST_F(PlanTest, MakesImagesOnceForStagesThatWantAsMany) {
+  const auto made = [&](const char* images) {
+    options_.recipe = load_recipe(
+        "deploy_w3a3", {"data.preset=cifar10", "process.threads=1", "generate.images.steps=2",
+                        "reconstruct.iterations=2", "reconstruct.images=8", "finetune.iterations=2",
+                        "finetune.batch_size=4", images, "process.agreement_images=4"});
+    struct Messages : Observer {
+      void on_message(LogLevel, const std::string& text) override {
+        count += text.starts_with("generating");
+      }
+      int count = 0;
+    } messages;
+    TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / images, messages);
+    run.output.open("tiny", true, messages);
+    run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, {}, silent_);
+    auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    std::optional<train::TrainReport> trained;
+    const auto stages = plan_stages(run, trained);
+    EXPECT_EQ(stages.size(), 2u);
+    RunState state = fresh(run, stages);
+    run_stages(run, stages, student, state, {});
+    EXPECT_EQ(trained->iterations, 2);
+    return messages.count;
+  };
+  EXPECT_EQ(made("finetune.images=8"), 1);
+  EXPECT_EQ(made("finetune.images=6"), 2);
+}
+
 TEST_F(PlanTest, WarnsOfEightBitWeightsWithZeroPoints) {
   Warnings warnings;
   prepare(folder_ / "shapes.onnx", options_, folder_ / "out", warnings);
