@@ -27,12 +27,12 @@ struct EnumNames<MomentsOver> {
   static constexpr std::array<std::string_view, 2> names{"batch", "all_batches"};
 };
 
-enum class ImageSource { optimised, dead_leaves, generator, genie };
+enum class ImageSource { optimised, dead_leaves, generator, genie, mixture };
 
 template <>
 struct EnumNames<ImageSource> {
-  static constexpr std::array<std::string_view, 4> names{"optimised", "dead_leaves", "generator",
-                                                         "genie"};
+  static constexpr std::array<std::string_view, 5> names{"optimised", "dead_leaves", "generator",
+                                                         "genie", "mixture"};
 };
 
 enum class ImageStart { noise, dead_leaves };
@@ -104,10 +104,10 @@ void visit_image_settings(Visitor&& visit, Options& o) {
   visit(
       SettingInfo{
           "generate.images.source",
-          "images for reconstruction, for quantize.weights.rounding=gptq and for zsq "
+          "images for reconstruction, finetune.images, quantize.weights.rounding=gptq and for zsq "
           "generate: optimised against the network, procedurally generated dead leaves, of "
-          "a generator that is trained for them, or optimised with a generator for each batch "
-          "(genie)"},
+          "a generator that is trained for them, optimised with a generator for each batch "
+          "(genie), or half dead leaves and half optimised (mixture)"},
       o.source);
   visit(SettingInfo{"generate.images.start",
                     "what optimised images start from: normal noise, or dead leaves, which fewer "

@@ -26,7 +26,7 @@ constexpr double kFineTuningPerImage = 14;    // generator, teacher and student,
 constexpr double kTuningPerImage = 5;         // teacher forward, student both ways
 constexpr double kOptimisedPerStep = 3;       // forward, and back to the pixels or the generator
 // Fewer iterations of fine-tuning than this leave a student worse than they found it.
-constexpr std::int64_t kFewestIterations = 300;
+constexpr std::int64_t kFewestIterations = 300, kFewestWithoutGenerator = 60;
 constexpr double kHour = 3600;
 
 // Seconds of the teacher's forward pass for one image: the fastest of a few, which other work on
@@ -156,13 +156,26 @@ at::Tensor all_images(const std::vector<HeldOutImages>& held_out) {
   return images.empty() ? at::Tensor() : at::cat(images);
 }
 
-// Of fine-tuning without a generator.
-std::optional<train::BankDraws> draws_of(const Run& run, LearningImages& learning) {
-  const std::int64_t images = run.recipe.finetune.images;
-  if (images == 0) return {};
+// What fine-tuning takes instead of a generator's images, or beside them, and what it is checked
+// on.
+struct TuningImages {
+  std::optional<train::BankDraws> draws;
+  at::Tensor held_out;  // undefined: the generator makes them
+};
+
+TuningImages images_to_tune_on(const Run& run, LearningImages& learning) {
+  TuningImages result{run.bank_draws, all_images(run.held_out)};
+  const TrainOptions& o = run.recipe.finetune;
+  if (o.images == 0) return result;
   const double seconds = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
-  return train::BankDraws({learning.take({.images = images, .seconds = seconds}), {}},
-                          /*share=*/1, run.recipe.images, run.seed());
+  auto images = learning.take({.images = o.images, .seconds = seconds});
+  if (!result.held_out.defined() && o.validation_checks > 0 && images.size(0) > 1) {
+    const auto n = std::clamp<std::int64_t>(images.size(0) / 4, 1, o.validation_images);
+    result.held_out = images.slice(0, 0, n);
+    images = images.slice(0, n);
+  }
+  result.draws.emplace(train::ImageBank{images, {}}, /*share=*/1, run.recipe.images, run.seed());
+  return result;
 }
 
 Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated, double one,
@@ -170,7 +183,8 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
   const TrainOptions& o = run.recipe.finetune;
   const double iteration = (o.images > 0 ? kTuningPerImage : kFineTuningPerImage) *
                            static_cast<double>(o.batch_size) * one;
-  const auto fewest = std::min(o.iterations, kFewestIterations);
+  const auto fewest =
+      std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const ReconstructOptions& before = run.recipe.reconstruct;
   const bool made = before.iterations > 0 && before.images == o.images;
   const double images = o.images > 0 && !made ? seconds_of_images(run, o.images, one) : 0;
@@ -179,16 +193,14 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
       images + static_cast<double>(o.iterations) * iteration,
       [&run, learning, calibrated, &trained](quant::Student& student, RunState&, const PartDone&) {
         const Recipe& recipe = run.recipe;
-        const auto images = draws_of(run, *learning);
+        const auto images = images_to_tune_on(run, *learning);
         trained =
             fine_tune(run.context(),
                       {.options = recipe.finetune,
                        .generator = recipe.generate,
-                       .bank = images           ? &*images
-                               : run.bank_draws ? &*run.bank_draws
-                                                : nullptr,
+                       .bank = images.draws ? &*images.draws : nullptr,
                        .noise = run.noise ? &*run.noise : nullptr,
-                       .held_out = all_images(run.held_out),
+                       .held_out = images.held_out,
                        .calibrated = calibrated,
                        .seconds = run.clock.has_budget() ? run.clock.left(1) : 0,
                        // Writing takes about as long as reading did.

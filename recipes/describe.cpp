@@ -68,9 +68,6 @@ void validate_learning(const Recipe& recipe) {
   require(!tunes || recipe.generate.bank_share == 0,
           "finetune.images takes the place of the generator, of which generate.bank_share leaves a "
           "part; set one of them to 0");
-  require(!tunes || recipe.finetune.validation_checks == 0 || recipe.process.agreement_images > 0,
-          "finetune.validation_checks needs images that nothing learns from, and with "
-          "finetune.images no generator makes any; set process.agreement_images above 0");
   require(recipe.generate.bank.empty() || recipe.generate.bank_share > 0 || tunes || reconstructs ||
               on_images,
           "generate.bank is used by nothing: set generate.bank_share, the share of each student "

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/seed.h"
 #include "core/stopwatch.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/session.h"
@@ -44,6 +45,36 @@ train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observ
   return report;
 }
 
+// Over all images of two kinds, from the mean over each.
+double mean_of(double a, std::int64_t of_a, double b, std::int64_t of_b) {
+  return (a * static_cast<double>(of_a) + b * static_cast<double>(of_b)) /
+         static_cast<double>(of_a + of_b);
+}
+
+// What learns from one kind of images alone becomes worse on others. The BatchNorm statistics that
+// it reports are of the optimised images, which are held to them.
+train::ImageReport make_mixture(const train::ImageJob& job, Observer& observer,
+                                const train::ImageSink& sink) {
+  train::ImageJob leaves = job, optimised = job;
+  leaves.options.source = ImageSource::dead_leaves;
+  leaves.images = job.images / 2;
+  leaves.seed = stream_seed(job.seed, "mixture", 0);  // not those that the others start from
+  optimised.options.source = ImageSource::optimised;
+  optimised.images = job.images - leaves.images;
+  auto report = train::make_images(optimised, observer, sink);
+  if (leaves.images == 0) return report;
+  const auto plain = make_dead_leaves(leaves, observer, [&](train::MadeImages made) {
+    made.first += optimised.images;
+    sink(made);
+  });
+  const auto n = report.images, m = plain.images;
+  report.cross_entropy = mean_of(report.cross_entropy, n, plain.cross_entropy, m);
+  report.label_agreement = mean_of(report.label_agreement, n, plain.label_agreement, m);
+  report.images += m;
+  report.seconds += plain.seconds;
+  return report;
+}
+
 // A new one: a function, a line here, a name in generator/image_options.h, a test, a line in
 // docs/method.md.
 constexpr std::array kSources{
@@ -55,13 +86,15 @@ constexpr std::array kSources{
                " by a generator after ", " iterations"},
     ImageMaker{ImageSource::genie, train::make_genie_images, ImageMaker::Steps::of_each_batch,
                ", with a generator for each batch, in ", " steps"},
+    ImageMaker{ImageSource::mixture, make_mixture, ImageMaker::Steps::of_each_batch,
+               ", half of them dead leaves, half optimised in ", " steps", /*parts=*/2},
 };
 
 }  // namespace
 
 std::int64_t ImageMaker::passes(const ImageOptions& options, std::int64_t images) const {
   if (steps == Steps::none) return 0;
-  return options.steps * (steps == Steps::of_all ? options.batch_size : images);
+  return options.steps * (steps == Steps::of_all ? options.batch_size : images / parts);
 }
 
 std::string ImageMaker::in_words(const ImageOptions& options) const {
@@ -78,6 +111,7 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   job.generator = recipe.generate;
   if (!eval::is_given(recipe.data)) {
     if (recipe.images.source != ImageSource::dead_leaves &&
+        recipe.images.source != ImageSource::mixture &&
         recipe.images.start != ImageStart::dead_leaves)
       return job;
     const QuantOptions& q = recipe.quantize;

@@ -17,6 +17,7 @@ struct ImageMaker {
   train::ImageReport (*make)(const train::ImageJob&, Observer&, const train::ImageSink&);
   Steps steps;
   const char *how, *unit;  // as in "generating 64 images, optimised in 500 steps"
+  std::int64_t parts = 1;  // of the images only one in so many takes steps
 
   // Times that the teacher sees an image, forward and back, to make `images` of them.
   std::int64_t passes(const ImageOptions& options, std::int64_t images) const;

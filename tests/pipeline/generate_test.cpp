@@ -150,6 +150,23 @@ TEST_F(Generate, GenieTakesItsStepsForEachBatch) {
             "genie");
 }
 
+TEST_F(Generate, AMixtureIsOfOptimisedImagesAndDeadLeaves) {
+  auto mixed = options("safetensors");
+  const auto images_of = [&](ImageSource source, std::int64_t n, const char* name) {
+    mixed.recipe.images.source = source;
+    mixed.images = n;
+    const auto report = generate(model(), mixed, out(name));
+    EXPECT_EQ(report.images, n);
+    return models::to_tensor(
+        *formats::find(formats::read_safetensors(report.files[0]).tensors, "images"));
+  };
+  const auto all = images_of(ImageSource::mixture, 20, "a");
+  EXPECT_TRUE(all.slice(0, 0, 10).equal(images_of(ImageSource::optimised, 10, "b")));
+  // Other leaves than those of the seed, which optimised images may start from.
+  EXPECT_FALSE(all.slice(0, 10).equal(images_of(ImageSource::dead_leaves, 10, "c")));
+  EXPECT_LT(all.slice(0, 10).min().item<float>(), 0);
+}
+
 TEST_F(Generate, AllFormsHoldTheSameImages) {
   generate(model(), options("safetensors"), out("bank"));
   const auto bank = formats::read_safetensors(out("bank") / "bank.safetensors").tensors;
@@ -172,7 +189,7 @@ TEST_F(Generate, AllFormsHoldTheSameImages) {
   generate(model(), options("ort"), out("ort"));
   EXPECT_EQ(names_in(out("ort")).size(), 20u);
   const auto input = formats::read_file(out("ort") / "test_data_set_7" / "input_0.pb");
-  const std::size_t bytes = 3 * 16 * 16 * 4;
+  const std::size_t bytes = std::size_t{3} * 16 * 16 * 4;
   ASSERT_GT(input.size(), bytes);  // the elements come last
   EXPECT_EQ(std::memcmp(input.data() + input.size() - bytes, images.data.data() + 7 * bytes, bytes),
             0);
@@ -268,9 +285,8 @@ TEST_F(Generate, ABankTrainsAStudent) {
   EXPECT_EQ(code_of([&] { weights("x", {bank}); }), ErrorCode::usage);
   EXPECT_EQ(code_of([&] { weights("x", {"generate.bank_share=0.5"}); }), ErrorCode::usage);
   // Without a generator: all images of the bank, or images made for it.
-  const std::vector<std::string> no_checks{"finetune.images=16", "finetune.validation_checks=0"};
   const auto tuned = [&](const std::string& name, std::vector<std::string> settings) {
-    settings.insert(settings.end(), no_checks.begin(), no_checks.end());
+    settings.emplace_back("finetune.images=16");
     return weights(name, settings);
   };
   const auto of_bank = tuned("of_bank", {bank});
@@ -278,7 +294,6 @@ TEST_F(Generate, ABankTrainsAStudent) {
   EXPECT_FALSE(of_bank == with);
   EXPECT_FALSE(of_bank == tuned("made", {"generate.images.steps=2"}));
   EXPECT_EQ(code_of([&] { tuned("x", {bank, "generate.bank_share=0.5"}); }), ErrorCode::usage);
-  EXPECT_EQ(code_of([&] { weights("x", {"finetune.images=16"}); }), ErrorCode::usage);
 }
 
 }  // namespace

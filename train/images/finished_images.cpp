@@ -15,6 +15,7 @@ StatisticsOptions compared_by(const ImageJob& job) {
   switch (job.options.source) {
     case ImageSource::optimised:
     case ImageSource::genie:
+    case ImageSource::mixture:
       return job.options.statistics;
     case ImageSource::generator:
       return job.generator.statistics;
