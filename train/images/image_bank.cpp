@@ -19,6 +19,21 @@
 #include "models/load.h"
 
 namespace zsq::train {
+namespace {
+
+// The images with what the teacher says of them, which are their targets too.
+Batch answered(const at::Tensor& images, const models::Model& teacher,
+               const std::vector<models::NodeId>& features) {
+  models::Taps taps{features, {}};
+  Batch batch;
+  batch.images = images;
+  batch.logits = models::execute(teacher.graph, teacher.parameters, images, &taps);
+  batch.targets = batch.logits.softmax(1);
+  batch.features = taps.values;
+  return batch;
+}
+
+}  // namespace
 
 ImageBank load_bank(const std::filesystem::path& path, const models::Model& teacher) {
   auto file = formats::read_safetensors(path);
@@ -74,16 +89,14 @@ Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
   const auto own = kept(rows);
   if (own == batch.images.size(0)) return result;
   result.images = mixed(batch.images, step, rows);
-  models::Taps taps{features, {}};
-  const auto answers =
-      models::execute(teacher.graph, teacher.parameters, result.images.slice(0, own), &taps);
+  const auto drawn = answered(result.images.slice(0, own), teacher, features);
   const auto join = [&](const at::Tensor& before, const at::Tensor& now) {
     return at::cat({before.narrow(0, 0, own), now.to(before.scalar_type())});
   };
-  result.logits = join(batch.logits, answers);
-  if (batch.targets.defined()) result.targets = join(batch.targets, answers.softmax(1));
+  result.logits = join(batch.logits, drawn.logits);
+  if (batch.targets.defined()) result.targets = join(batch.targets, drawn.targets);
   for (std::size_t i = 0; i < features.size(); ++i)
-    result.features[i] = join(batch.features[i], taps.values[i]);
+    result.features[i] = join(batch.features[i], drawn.features[i]);
   return result;
 }
 
@@ -92,15 +105,9 @@ Batch BankDraws::batch(const models::Model& teacher, const std::vector<models::N
   const at::NoGradGuard no_grad;
   const auto& shape = teacher.graph.input_shape;
   const auto options = at::TensorOptions().device(teacher.parameters.device());
-  Batch result;
-  result.images = mixed(at::empty({rows.count, shape[0], shape[1], shape[2]},
-                                  options.memory_format(at::MemoryFormat::ChannelsLast)),
-                        step, rows);
-  models::Taps taps{features, {}};
-  result.logits = models::execute(teacher.graph, teacher.parameters, result.images, &taps);
-  result.targets = result.logits.softmax(1);
-  result.features = taps.values;
-  return result;
+  const auto places = at::empty({rows.count, shape[0], shape[1], shape[2]},
+                                options.memory_format(at::MemoryFormat::ChannelsLast));
+  return answered(mixed(places, step, rows), teacher, features);
 }
 
 }  // namespace zsq::train
