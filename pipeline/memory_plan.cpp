@@ -83,8 +83,9 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool rounds = quant::rounding_method(recipe.quantize.weights.rounding).needs_images() ||
                       recipe.process.automatic;
+  const std::int64_t tuning_images = recipe.finetune.images;  // 0: a generator makes them
   if (recipe.images.source != ImageSource::dead_leaves &&
-      (reconstructs || recipe.process.automatic))
+      (reconstructs || rounds || (trains && tuning_images > 0)))
     needs.push_back(of_optimised_images(sizes, &recipe.images.batch_size));
   if (reconstructs || rounds) {
     const auto batch = static_cast<double>(recipe.reconstruct.batch_size);
@@ -94,11 +95,15 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
                      network + images * sizes.image + batch * sizes.outputs, kMebi,
                      "reconstruct.memory", &recipe.reconstruct.memory, 16});
   }
-  if (trains)
-    needs.push_back({"fine-tuning",
-                     network + kGeneratorCopies * kFloat * kGeneratorLatent * sizes.pixels,
-                     sizes.outputs + kFloat * kGeneratorMaps * sizes.pixels, "finetune.batch_size",
-                     &recipe.finetune.batch_size, 2});
+  if (trains) {
+    const bool generates = tuning_images == 0;
+    needs.push_back(
+        {"fine-tuning",
+         network + (generates ? kGeneratorCopies * kFloat * kGeneratorLatent * sizes.pixels
+                              : static_cast<double>(tuning_images) * sizes.image),
+         sizes.outputs + (generates ? kFloat * kGeneratorMaps * sizes.pixels : 0),
+         "finetune.batch_size", &recipe.finetune.batch_size, 2});
+  }
   return needs;
 }
 

@@ -186,7 +186,8 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const ReconstructOptions& before = run.recipe.reconstruct;
-  const bool made = before.iterations > 0 && before.images == o.images;
+  // With a time budget each stage makes as many as its own share of the time allows.
+  const bool made = before.iterations > 0 && before.images == o.images && !run.clock.has_budget();
   const double images = o.images > 0 && !made ? seconds_of_images(run, o.images, one) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,

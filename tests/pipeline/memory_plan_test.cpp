@@ -47,6 +47,17 @@ TEST(MemoryPlan, CountsATrainingStep) {
   EXPECT_DOUBLE_EQ(needs[0].bytes(), kFixed + 64 * kStep);
 }
 
+// Without a generator the images are in memory instead of its weights and maps.
+TEST(MemoryPlan, CountsATrainingStepOnImagesOfTheRun) {
+  Recipe recipe = training();
+  recipe.finetune.images = 100;
+  const auto needs = memory_needs(small_network(), recipe);
+  ASSERT_EQ(needs.size(), 2u);
+  EXPECT_EQ(needs[0].key, "generate.images.batch_size");
+  EXPECT_EQ(needs[1].key, "finetune.batch_size");
+  EXPECT_DOUBLE_EQ(needs[1].bytes(), 200e6 + 10 * kParameters + 100 * 4 * 3 * 64 + 64 * kOutputs);
+}
+
 TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
   const auto keys = [](const std::string& name) {
     Recipe recipe = load_recipe(name);
@@ -59,6 +70,12 @@ TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
   EXPECT_EQ(keys("instant"), (Keys{"process.agreement_images", "data.eval_batch_size"}));
   EXPECT_EQ(keys("instant+gptq"),
             (Keys{"process.agreement_images", "data.eval_batch_size", "reconstruct.memory"}));
+  EXPECT_EQ(keys("instant+finetune_scales"),
+            (Keys{"process.agreement_images", "data.eval_batch_size", "generate.images.batch_size",
+                  "finetune.batch_size"}));
+  EXPECT_EQ(keys("instant+gptq+optimised_leaves"),
+            (Keys{"process.agreement_images", "data.eval_batch_size", "generate.images.batch_size",
+                  "reconstruct.memory"}));
   EXPECT_EQ(keys("deploy_w3a3"),
             (Keys{"process.agreement_images", "data.eval_batch_size", "generate.images.batch_size",
                   "reconstruct.memory", "finetune.batch_size"}));
