@@ -19,7 +19,7 @@ constexpr Kind kKinds[] = {
     {"fine-tune", "", "loss_student", "Loss of the student", "loss"},
     {"warm-up", "fine-tune", "bn_statistics", "BNS loss of the generator", "loss, unweighted"},
     {"warm-up", "fine-tune", "loss_generator", "Loss of the generator", "loss"},
-    {"fine-tune", "", "agreement", "Agreement on generated images", "share of images"},
+    {"fine-tune", "", "agreement", "Agreement on training images", "share of images"},
     {"warm-up", "fine-tune", "rate_factor", "Factor of the learning rates", "factor"},
     {"reconstruct", "", "loss", "Block reconstruction, block by block", "loss"},
     {"images", "", "bn_statistics", "BNS loss of the optimised images", "loss"},
