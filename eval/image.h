@@ -50,7 +50,7 @@ Image resize_opencv(const Image& image, std::int64_t height, std::int64_t width,
 
 // To NV12 and back: BT.601 in limited range, a luma value per pixel, two chroma values per 2 x 2
 // pixels (their mean; at an odd border of the pixels that are there), each rounded to 8 bits and
-// repeated on the way back. (255, 0, 0) becomes Y 81, Cb 90, Cr 240, and (254, 0, 0).
+// repeated in the conversion to RGB. (255, 0, 0) becomes Y 81, Cb 90, Cr 240, and (254, 0, 0).
 Image through_nv12(const Image& image);
 
 // The part [top, top + height) x [left, left + width); what lies outside the image is black.

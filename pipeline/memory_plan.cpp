@@ -84,7 +84,7 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
   const bool rounds = quant::rounding_method(recipe.quantize.weights.rounding).needs_images() ||
                       recipe.process.automatic;
   const std::int64_t tuning_images = recipe.finetune.images;  // 0: a generator makes them
-  if (recipe.images.source != ImageSource::dead_leaves &&
+  if (recipe.generate.bank.empty() && recipe.images.source != ImageSource::dead_leaves &&
       (reconstructs || rounds || (trains && tuning_images > 0)))
     needs.push_back(of_optimised_images(sizes, &recipe.images.batch_size));
   if (reconstructs || rounds) {

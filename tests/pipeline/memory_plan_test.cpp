@@ -58,6 +58,16 @@ TEST(MemoryPlan, CountsATrainingStepOnImagesOfTheRun) {
   EXPECT_DOUBLE_EQ(needs[1].bytes(), 200e6 + 10 * kParameters + 100 * 4 * 3 * 64 + 64 * kOutputs);
 }
 
+// A bank takes the place of images that the run would make.
+TEST(MemoryPlan, CountsNoOptimisedImagesWithABank) {
+  Recipe recipe = training();
+  recipe.finetune.images = 100;
+  recipe.generate.bank = "bank.safetensors";
+  const auto needs = memory_needs(small_network(), recipe);
+  ASSERT_EQ(needs.size(), 1u);
+  EXPECT_EQ(needs[0].key, "finetune.batch_size");
+}
+
 TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
   const auto keys = [](const std::string& name) {
     Recipe recipe = load_recipe(name);
