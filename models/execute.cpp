@@ -6,6 +6,7 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/clamp_min.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/flatten.h>
@@ -17,6 +18,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
@@ -69,6 +71,8 @@ class Evaluate {
   }
 
   at::Tensor operator()(const Clip& op) const {
+    if (node_.params.contains("upper"))
+      return at::minimum(at::clamp_min(in_[0], op.lo), parameter("upper"));
     const bool above = std::isfinite(op.hi), below = std::isfinite(op.lo);
     if (op.lo == 0 && !above) return at::relu(in_[0]);
     if (above && below) return at::hardtanh(in_[0], op.lo, op.hi);

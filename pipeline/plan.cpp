@@ -24,7 +24,8 @@ namespace {
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
 constexpr double kTuningPerImage = 5;         // teacher forward, student both ways
-constexpr double kOptimisedPerStep = 3;       // forward, and back to the pixels or the generator
+constexpr double kCorrectionPerImage = 10;  // teacher and student, up to each BatchNorm of a block
+constexpr double kOptimisedPerStep = 3;     // forward, and back to the pixels or the generator
 // Fewer iterations of fine-tuning than this leave a student worse than they found it.
 constexpr std::int64_t kFewestIterations = 300, kFewestWithoutGenerator = 60;
 constexpr double kHour = 3600;
@@ -113,6 +114,20 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
                            .parts_done = state.parts,
                            .on_part_done = done},
                           student);
+          }};
+}
+
+Stage correction(const Run& run, const SharedImages& learning, double one) {
+  const auto images = run.recipe.quantize.channel_correction;
+  const double seconds =
+      kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
+  return {"channel correction", seconds, seconds,
+          [&run, images, learning](quant::Student& student, RunState&, const PartDone&) {
+            const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
+            correct_channels(run.context(),
+                             {.images = learning->take({.images = images, .seconds = left}),
+                              .memory = run.recipe.reconstruct.memory},
+                             student);
           }};
 }
 
@@ -227,18 +242,20 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool rounds = method_of(recipe).needs_images();
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
-  const double one = rounds || reconstructs || trains ? seconds_per_image(run) : 0;
+  const bool corrects = recipe.quantize.channel_correction > 0;
+  const double one = rounds || corrects || reconstructs || trains ? seconds_per_image(run) : 0;
   const auto learning = std::make_shared<LearningImages>(run);
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
   if (rounds) stages.push_back(rounding(run, learning, one));
-  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
-  if (trains)
-    stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
+  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
+  if (corrects) stages.push_back(correction(run, learning, one));
+  if (trains)
+    stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));
   return stages;
 }
 

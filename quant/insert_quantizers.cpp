@@ -23,6 +23,7 @@ class Inserter {
  public:
   Inserter(const models::Model& teacher, const QuantOptions& options)
       : teacher_(teacher.graph),
+        teacher_parameters_(teacher.parameters),
         placement_(place(teacher.graph, options)),
         views_(teacher.graph.nodes.size()),
         source_(teacher.graph.nodes.size()) {
@@ -65,7 +66,14 @@ class Inserter {
     Node node = teacher_[id];
     for (NodeId& input : node.inputs) input = view(input, placement_.asks[id]);
     if (is_layer(node)) quantize_weight(node, placement_.weight_bits[id]);
+    if (auto* clip = std::get_if<models::Clip>(&node.op)) give_one_bound(node, *clip);
     return student_.graph.add(std::move(node));
+  }
+
+  // The quantizer that reads the tensor ends at or below the lowest bound (data_free/equalize.h).
+  void give_one_bound(Node& node, models::Clip& clip) const {
+    const auto upper = node.params.extract("upper");
+    if (upper) clip.hi = teacher_parameters_.at(upper.mapped()).min().item<float>();
   }
 
   // The tensor of `id` at `bits`, or the widest there is.
@@ -163,6 +171,7 @@ class Inserter {
   }
 
   const Graph& teacher_;
+  const models::ParameterStore& teacher_parameters_;
   Placement placement_;
   Student student_;
   std::vector<std::map<std::int64_t, NodeId>>

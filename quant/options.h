@@ -19,7 +19,7 @@ enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entro
 enum class LevelTable { integer, symmetric_integer, fp4, flint, power_of_two, normal, learned };
 enum class LevelChoice { channel, layer };
 enum class BiasCorrection { none, bn_statistics };
-enum class Equalization { none, inverted_residuals, all };
+enum class Equalization { none, depthwise, inverted_residuals, all };
 
 template <>
 struct EnumNames<Mode> {
@@ -59,7 +59,8 @@ struct EnumNames<BiasCorrection> {
 };
 template <>
 struct EnumNames<Equalization> {
-  static constexpr std::array<std::string_view, 3> names{"none", "inverted_residuals", "all"};
+  static constexpr std::array<std::string_view, 4> names{"none", "depthwise", "inverted_residuals",
+                                                         "all"};
 };
 template <>
 struct EnumNames<ActivationRange> {
@@ -111,10 +112,11 @@ struct QuantOptions {
   ActivationOptions activations;
   Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
-  std::int64_t first_last_bits = 8;    // 0: the same bits as the rest (deploy)
-  std::int64_t add_bits = 8;           // both inputs of an Add, and what feeds them (deploy)
-  std::int64_t image_bits = 8;         // the network's input (deploy)
-  std::int64_t second_input_bits = 0;  // what the second layer reads (deploy); 0: as the rest
+  std::int64_t channel_correction = 0;  // images; 0: none
+  std::int64_t first_last_bits = 8;     // 0: the same bits as the rest (deploy)
+  std::int64_t add_bits = 8;            // both inputs of an Add, and what feeds them (deploy)
+  std::int64_t image_bits = 8;          // the network's input (deploy)
+  std::int64_t second_input_bits = 0;   // what the second layer reads (deploy); 0: as the rest
   // Pixel range after preprocessing, known from a preset; lo == hi: taken from generated images.
   double image_lo = 0, image_hi = 0;
 };
@@ -210,8 +212,8 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit_activation_settings(visit, o.activations);
   visit(SettingInfo{"quantize.equalize",
                     "cross-layer equalization of channels from BatchNorm to the next convolution: "
-                    "below 8 bits before depthwise convolutions and behind linear layers, or "
-                    "before all convolutions",
+                    "below 8 bits before depthwise convolutions, or also behind linear layers "
+                    "(inverted_residuals), or before all convolutions",
                     "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
   visit(
@@ -220,6 +222,11 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
           "subtract each layer's mean error, inferred from BatchNorm statistics, from its bias", "",
           0, 0, "arXiv 1906.04721, 4.2"},
       o.bias_correction);
+  visit(SettingInfo{"quantize.channel_correction",
+                    "images, from generate.bank or made by generate.images, on which each channel "
+                    "of the rounded student gets the teacher's mean and strength back; 0: none",
+                    "images", 0, 1e6},
+        o.channel_correction);
   visit(SettingInfo{"quantize.first_last_bits",
                     "bits of the first and last layer (deploy); 0: as the rest", "bits", 0, 8},
         o.first_last_bits);

@@ -50,6 +50,14 @@ struct RoundStage {
 };
 void round_weights(const StageContext& context, const RoundStage& stage, quant::Student& student);
 
+// Channel correction (quant/calibration/channel_correction.h) on these images. Has no parts.
+struct CorrectStage {
+  at::Tensor images;           // f32 [N, C, H, W]
+  std::int64_t memory = 2048;  // MiB for the values between blocks
+};
+void correct_channels(const StageContext& context, const CorrectStage& stage,
+                      quant::Student& student);
+
 // Block reconstruction, with ranges from its images. Resumed, it goes on after the last of `blocks`
 // and adds to them.
 struct ReconstructStage {

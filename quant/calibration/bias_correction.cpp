@@ -33,18 +33,14 @@ std::string corrected_name(const models::Node& node, const std::string& role) {
   return node.name + ".corrected_" + role;
 }
 
-// Gives a parameter of node `id` the teacher's value less `shift`; one that nodes share becomes the
-// node's own.
+// Gives a parameter of node `id` the teacher's value less `shift`.
 void subtract(Student& student, const models::Model& teacher, NodeId id, const std::string& role,
               const at::Tensor& shift) {
-  auto& node = student.graph[id];
-  const auto& original = teacher.graph[teacher.graph.id_of(node.name)].params;
+  const auto& original = teacher.graph[teacher.graph.id_of(student.graph[id].name)].params;
   const auto found = original.find(role);
-  const bool absent = found == original.end();
-  if (absent || is_shared(teacher.graph, found->second))
-    node.params[role] = corrected_name(node, role);
-  const auto value = absent ? at::zeros_like(shift) : teacher.parameters.at(found->second);
-  student.parameters.set(node.params.at(role), value.sub(shift.view(value.sizes())));
+  const auto value =
+      found == original.end() ? at::zeros_like(shift) : teacher.parameters.at(found->second);
+  set_own(student, teacher, id, role, value.sub(shift.view(value.sizes())));
 }
 
 // What lies between a tensor of the teacher, whose nodes' names stay, and a layer of the student.
@@ -70,6 +66,16 @@ Quantizers quantizers_before(const Student& student, const WeightSite& site) {
 }
 
 }  // namespace
+
+void set_own(Student& student, const models::Model& teacher, NodeId id, const std::string& role,
+             const at::Tensor& value) {
+  auto& node = student.graph[id];
+  const auto& original = teacher.graph[teacher.graph.id_of(node.name)].params;
+  const auto found = original.find(role);
+  if (found == original.end() || is_shared(teacher.graph, found->second))
+    node.params[role] = corrected_name(node, role);
+  student.parameters.set(node.params.at(role), value);
+}
 
 void correct_bias(Student& student, const models::Model& teacher, const WeightSite& site,
                   const LayerInput& input) {
@@ -124,7 +130,7 @@ void correct_bias(Student& student, const models::Model& teacher) {
 
 void adopt_corrected_biases(Student& student) {
   for (auto& node : student.graph.nodes)
-    for (const char* role : {"bias", "beta"})
+    for (const char* role : {"bias", "beta", "gamma"})
       if (student.parameters.contains(corrected_name(node, role)))
         node.params[role] = corrected_name(node, role);
 }

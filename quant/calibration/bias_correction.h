@@ -35,7 +35,12 @@ void correct_bias(Student& student, const models::Model& teacher,
 void correct_bias(Student& student, const models::Model& teacher, const WeightSite& site,
                   const LayerInput& input);
 
-// Makes the student's layers name the parameters that correct_bias() has given them, if the store
+// Gives a parameter (bias, beta, gamma) of the student's node a value; one that nodes of the
+// teacher share, or that it lacks, becomes the node's own.
+void set_own(Student& student, const models::Model& teacher, models::NodeId id,
+             const std::string& role, const at::Tensor& value);
+
+// Makes the student's layers name the parameters that set_own() has given them, if the store
 // holds such: for a student that is built anew and takes the parameters of an earlier one.
 void adopt_corrected_biases(Student& student);
 

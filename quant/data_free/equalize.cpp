@@ -10,6 +10,9 @@
 #include <limits>
 #include <optional>
 
+#include "quant/data_free/channel_ranges.h"
+#include "quant/placement.h"
+
 namespace zsq::quant {
 namespace {
 
@@ -17,7 +20,7 @@ using models::Graph;
 using models::Node;
 using models::NodeId;
 
-constexpr double kReach = 4, kReachBelowBound = 8;  // deviations
+constexpr double kReach = 4;            // deviations
 constexpr double kShareOfRange = 0.75;  // of linear layers; chosen by KL on synthetic images
 constexpr double kMost = 1024;          // f and 1 / f
 
@@ -45,16 +48,18 @@ at::Tensor log_ratio(const at::Tensor& x) {
   return log.sub(log.mean());
 }
 
-// A convolution that reads a tensor, and the lowest bound that values meet on the way.
+// A convolution that reads a tensor, and the last ReLU6 or the like on the way.
 struct Reader {
-  NodeId layer = -1;
-  double bound = std::numeric_limits<double>::infinity();
+  NodeId layer = -1, clip = -1;
 };
 
 class Equalizer {
  public:
-  Equalizer(models::Model model, Equalization which)
-      : model_(std::move(model)), which_(which), consumers_(model_.graph.consumers()) {
+  Equalizer(models::Model model, const QuantOptions& options)
+      : model_(std::move(model)),
+        options_(options),
+        placement_(place(model_.graph, options)),
+        consumers_(model_.graph.consumers()) {
     for (const auto& node : model_.graph.nodes)
       for (const auto& [role, name] : node.params) ++uses_[name];
   }
@@ -66,6 +71,7 @@ class Equalizer {
       if (!models::is<models::BatchNorm>(model_.graph[id])) continue;
       if (const auto reader = reader_behind_relu(id)) balance(id, *reader);
     }
+    if (options_.equalize == Equalization::depthwise) return std::move(model_);
     for (auto& group : linear_groups()) balance(group);
     return std::move(model_);
   }
@@ -82,10 +88,12 @@ class Equalizer {
     for (bool relu = false; id != graph.output && consumers_[id].size() == 1;) {
       id = consumers_[id][0];
       relu = relu || is_relu(graph[id]);
-      reader.bound = std::min(reader.bound, bound_of(graph[id]));
+      if (std::isfinite(bound_of(graph[id]))) reader.clip = id;
       reader.layer = id;
       if (models::is<models::Conv2d>(graph[id])) return relu ? std::optional(reader) : std::nullopt;
       if (!scales_through(graph[id])) return std::nullopt;
+      // Quantizers end at the bound only where they see what is clipped, not an average of it.
+      if (reader.clip >= 0 && models::is<models::AvgPool>(graph[id])) return std::nullopt;
     }
     return std::nullopt;
   }
@@ -133,20 +141,29 @@ class Equalizer {
 
   void balance(NodeId norm, const Reader& reader) {
     if (!can_scale(norm) || !can_take_out(reader.layer)) return;
-    const bool depthwise = is_depthwise(reader.layer), bounded = std::isfinite(reader.bound);
-    if (!depthwise && (bounded || which_ != Equalization::all)) return;
-    const auto reach =
-        param(norm, "beta").add(param(norm, "gamma").abs(), bounded ? kReachBelowBound : kReach);
+    const bool depthwise = is_depthwise(reader.layer), bounded = reader.clip >= 0;
+    if (bounded) return balance_below_bound(norm, reader);
+    if (!depthwise && options_.equalize != Equalization::all) return;
+    const auto reach = param(norm, "beta").add(param(norm, "gamma").abs(), kReach);
     const auto largest = largest_weight(reader.layer);
-    at::Tensor factor;
-    if (bounded)
-      factor = reach.reciprocal().mul(reader.bound).clamp_min(1);
-    else
-      factor = power_of_two(depthwise ? reach.reciprocal() : largest.div(reach).sqrt());
+    auto factor = power_of_two(depthwise ? reach.reciprocal() : largest.div(reach).sqrt());
     // A channel that is always 0, or that nothing reads.
     factor = at::where(reach.gt(0).logical_and(largest.gt(0)), factor, 1).clamp(1 / kMost, kMost);
     scale(norm, factor);
     take_out(reader.layer, factor);
+  }
+
+  void balance_below_bound(NodeId norm, const Reader& reader) {
+    if (!is_depthwise(reader.layer)) return;
+    models::Node& clip = model_.graph[reader.clip];
+    const double bound = bound_of(clip);
+    const auto range = channel_ranges(param(norm, "beta"), param(norm, "gamma").abs(), bound,
+                                      placement_.asks[reader.layer]);
+    const auto factor = range.reciprocal().mul(bound).clamp(1, kMost);
+    scale(norm, factor);
+    take_out(reader.layer, factor);
+    clip.params["upper"] = clip.name + ".upper";
+    model_.parameters.set(clip.name + ".upper", factor.mul(bound).view({1, -1, 1, 1}));
   }
 
   std::vector<Linear> linear_groups() const {
@@ -223,7 +240,8 @@ class Equalizer {
   }
 
   models::Model model_;
-  Equalization which_;
+  const QuantOptions& options_;
+  Placement placement_;
   std::vector<std::vector<NodeId>> consumers_;
   std::map<std::string, int> uses_;
 };
@@ -233,9 +251,8 @@ class Equalizer {
 models::Model equalize(models::Model model, const QuantOptions& options) {
   const auto which = options.equalize;
   const bool eight = std::min(options.weights.num_bits, options.activations.num_bits) >= 8;
-  if (which == Equalization::none || (which == Equalization::inverted_residuals && eight))
-    return model;
-  return Equalizer(std::move(model), which).run();
+  if (which == Equalization::none || (which != Equalization::all && eight)) return model;
+  return Equalizer(std::move(model), options).run();
 }
 
 }  // namespace zsq::quant

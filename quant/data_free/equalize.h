@@ -8,22 +8,24 @@
 //                                   mantissa, the network gives the same floats
 //   ... -> depthwise convolution    f = 2^round(log2(1 / r)): its weights have a scale per channel,
 //                                   so that they lose nothing
-//   ReLU6 -> depthwise convolution  f = max(1, 6 / (beta + 8 |gamma|)): the bound stays, and no
-//                                   value may come to it that did not; tails are longer than normal
+//   ReLU6 -> depthwise convolution  f = 6 / r, r the range that the channel would take with a scale
+//                                   of its own (channel_ranges.h): one scale, up to 6, then serves
+//                                   each channel as its own would
 //   linear layers -> convolutions   f = w^(1/4) r^(-3/4): one factor for all tensors that additions
 //                                   join, w and r geometric means over what convolutions read
-// The last two give the same network up to rounding errors. Between the BatchNorm and its reader
-// may be pools and zero padding, each with one reader; a linear tensor has convolutions and
-// additions as readers and nothing else.
+// The last two give the same network up to rounding errors: a ReLU6 gets a bound 6 f for each
+// channel (models::Clip, "upper"). A student needs no such bounds, because its quantizer ends at 6
+// or below. Between the BatchNorm and its reader may be pools and zero padding, each with one
+// reader; a linear tensor has convolutions and additions as readers and nothing else.
 #pragma once
 #include "models/graph.h"
 #include "quant/options.h"
 
 namespace zsq::quant {
 
-// As options.equalize says. inverted_residuals: depthwise readers and linear layers, and nothing
-// where weights and activations have 8 bits, which gain nothing; all: dense readers behind a ReLU
-// as well, at any bits.
+// As options.equalize says. depthwise: depthwise readers; inverted_residuals: linear layers as
+// well; neither where weights and activations have 8 bits, which gain nothing. all: dense readers
+// behind a ReLU as well, at any bits.
 models::Model equalize(models::Model model, const QuantOptions& options);
 
 }  // namespace zsq::quant

@@ -53,16 +53,21 @@ at::Tensor InferredValues::mean_of(
   });
 }
 
+bool InferredValues::is_plain_clip(NodeId id) const {
+  return models::is<models::Clip>(graph_[id]) && !graph_[id].params.contains("upper");
+}
+
 NodeId InferredValues::before_clip(NodeId id) const {
-  if (!models::is<models::Clip>(graph_[id])) return id;
+  if (!is_plain_clip(id)) return id;
   id = graph_[id].inputs[0];
   while (activation_quantizer(graph_[id])) id = graph_[id].inputs[0];
   return id;
 }
 
 at::Tensor InferredValues::clipped(NodeId id, const at::Tensor& values) const {
+  if (!is_plain_clip(id)) return values;
   const auto* clip = models::get_if<models::Clip>(graph_[id]);
-  return clip ? values.clamp(clip->lo, clip->hi) : values;
+  return values.clamp(clip->lo, clip->hi);
 }
 
 }  // namespace zsq::quant

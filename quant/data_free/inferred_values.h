@@ -23,6 +23,7 @@ class InferredValues {
                      const std::function<at::Tensor(const at::Tensor&)>& function) const;
 
  private:
+  bool is_plain_clip(models::NodeId id) const;  // one interval for all channels
   // Interpolated before a Clip, whose corners no interpolation would keep.
   models::NodeId before_clip(models::NodeId id) const;
   at::Tensor clipped(models::NodeId id, const at::Tensor& values) const;

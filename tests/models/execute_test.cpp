@@ -7,6 +7,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/ones.h>
@@ -118,6 +119,15 @@ TEST(Execute, ElementwiseFunctionsFollowTheirFormulas) {
   EXPECT_TRUE(at::allclose(run_one(HardSigmoid{}, x), relu6 / 6, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(run_one(HardSwish{}, x), x * relu6 / 6, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(run_one(Softmax{}, x).sum(1), at::ones({2, 9, 8})));
+}
+
+TEST(Execute, AClipMayHaveAnUpperBoundPerChannel) {
+  const auto x = image();
+  ParameterStore parameters;
+  parameters.set("upper", at::tensor({0.5F, 1.F, 100.F}).view({1, 3, 1, 1}));
+  const auto y = run_one(Clip{0, 6}, x, parameters, {{"upper", "upper"}});
+  for (std::int64_t c = 0; c < 3; ++c)
+    EXPECT_TRUE(at::equal(y.select(1, c), x.select(1, c).clamp(0, std::array{0.5, 1., 100.}[c])));
 }
 
 TEST(Execute, ShapeOperators) {

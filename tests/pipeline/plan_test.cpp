@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also pipeline/images/held_out, pipeline/run_clock, pipeline/run_stages,
-// pipeline/stages/calibrate, pipeline/stages/prepare.
+// pipeline/stages/calibrate, pipeline/stages/correct_channels, pipeline/stages/prepare.
 // Stages of a run: what is kept, what is rejected, and what a stopped run goes on with.
 #include "pipeline/plan.h"
 
@@ -185,6 +185,29 @@ TEST_F(PlanTest, WarnsOfEightBitWeightsWithZeroPoints) {
 }
 
 // Stopped between two parts of its second stage, a run goes on with the parts that are finished.
+TEST_F(PlanTest, CorrectsChannelsAfterRounding) {
+  options_.recipe = load_recipe("instant+gptq+channel_correction",
+                                {"data.preset=cifar10", "process.threads=1",
+                                 "quantize.gptq.images=8", "quantize.channel_correction=8"});
+  const TheRun run = make_run();
+  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  std::optional<train::TrainReport> trained;
+  const auto stages = plan_stages(run, trained);
+  ASSERT_EQ(stages.back().name, "channel correction");
+  RunState state = fresh(run, stages);
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i)
+    stages[i].run(student, state, [](std::int64_t) {});
+  const auto before = student.parameters.clone();
+  stages.back().run(student, state, {});
+  int changed = 0;
+  for (const auto& name : before.names()) {
+    const bool same = before.at(name).equal(student.parameters.at(name));
+    changed += !same;
+    EXPECT_TRUE(same || name.ends_with("gamma") || name.ends_with("beta")) << name;
+  }
+  EXPECT_GT(changed, 0);
+}
+
 TEST_F(PlanTest, GoesOnWithTheFinishedParts) {
   const TheRun run = make_run();
   std::vector<std::int64_t> ran;

@@ -118,38 +118,58 @@ models::Model inverted_residuals() {
   return net.finish(net.conv("head", y, 8, 4));
 }
 
+// Also of values beyond the ranges: the bounds are scaled with the channels.
 TEST(Equalize, InvertedResidualsKeepTheirFunction) {
-  auto model = inverted_residuals();
-  // Far below the bound, so that 8 deviations of the scaled channels reach just to it.
-  for (const char* norm : {"expand1.bn", "depthwise1.bn"})
-    for (const char* role : {".gamma", ".beta"})
-      model.parameters.at(std::string(norm) + role).mul_(0.2);
+  const auto model = inverted_residuals();
   const auto equal = equalize(model, options_for(Equalization::inverted_residuals));
-  const auto x = test::normal({4, 3, 12, 12}, 8).mul(0.2);
+  const auto x = test::normal({4, 3, 12, 12}, 8).mul(4);
   const auto before = models::execute(model.graph, model.parameters, x);
   const auto behind = models::execute(equal.graph, equal.parameters, x);
-  EXPECT_LT(before.sub(behind).abs().max().item<double>(), 1e-4);
-  const auto& gamma = equal.parameters.at("expand1.bn.gamma");
-  const auto reach = equal.parameters.at("expand1.bn.beta").add(gamma.abs(), 8);
-  EXPECT_LT(reach.sub(6).abs().max().item<double>(), 1e-4);  // before a depthwise convolution
+  EXPECT_LT(before.sub(behind).abs().max().item<double>(),
+            1e-5 * before.abs().max().item<double>());
   EXPECT_TRUE(at::equal(equal.parameters.at("depthwise1.bn.gamma"),  // a dense one reads ReLU6
                         model.parameters.at("depthwise1.bn.gamma")));
 }
 
-// A channel whose values reach the bound as it is stays: a smaller factor would lose range, a
-// larger one function.
-TEST(Equalize, ChannelsAtTheBoundOfARelu6Stay) {
+// The range that a channel would have by itself becomes the bound of the ReLU6.
+TEST(Equalize, ChannelsBeforeADepthwiseConvolutionReachTheBound) {
   auto model = inverted_residuals();
-  for (const char* role : {".gamma", ".beta"}) {
-    auto& values = model.parameters.at(std::string("expand1.bn") + role);
-    values.mul_(0.2);
-    values.narrow(0, 0, 3).fill_(1);  // reach 1 + 8 * 1
-  }
-  const auto equal = equalize(model, options_for(Equalization::inverted_residuals));
-  const auto gamma = equal.parameters.at("expand1.bn.gamma");
-  const auto factor = gamma.div(model.parameters.at("expand1.bn.gamma"));
-  EXPECT_TRUE(factor.narrow(0, 0, 3).eq(1).all().item<bool>()) << factor;
-  EXPECT_TRUE(factor.narrow(0, 3, 5).gt(1).all().item<bool>()) << factor;
+  const auto set = [&](const char* role, std::int64_t channel, double value) {
+    model.parameters.at(std::string("expand1.bn") + role)[channel] = value;
+  };
+  set(".beta", 0, 6);  // fills the range: stays
+  set(".gamma", 0, 3);
+  set(".beta", 1, 0);
+  set(".gamma", 1, 0.5);
+  set(".beta", 2, 0);
+  set(".gamma", 2, -0.25);
+  const auto equal = equalize(model, options_for(Equalization::depthwise));
+  const auto factor =
+      equal.parameters.at("expand1.bn.gamma").div(model.parameters.at("expand1.bn.gamma"));
+  EXPECT_NEAR(factor[0].item<double>(), 1, 0.02);
+  EXPECT_NEAR(factor[2].item<double>(), 2 * factor[1].item<double>(), 1e-4);
+  // At 4 bits a half-normal value has the least seventh power of its error at 4.7 deviations.
+  EXPECT_NEAR(factor[1].item<double>(), 6 / (4.7 * 0.5), 0.05);
+  EXPECT_TRUE(at::allclose(equal.parameters.at("a.upper").flatten(), factor * 6));
+  EXPECT_TRUE(
+      at::equal(equal.parameters.at("stem.bn.gamma"), model.parameters.at("stem.bn.gamma")));
+}
+
+// The student's quantizer ends below the one bound that is left of the bounds per channel.
+TEST(Equalize, TheStudentReadsEachChannelInItsOwnRange) {
+  const auto model = inverted_residuals();
+  QuantOptions options = options_for(Equalization::depthwise);
+  options.weights.num_bits = 8;
+  options.activations.range = ActivationRange::bn_statistics;
+  const auto equal = equalize(model, options);
+  Student student = insert_quantizers(model, options);
+  calibrate(student, [] { return at::Tensor(); });
+  const auto scale = student.parameters.at("a.quantizer.scale").item<double>();
+  EXPECT_GT(15 * scale, 4.5);  // the rule for whole tensors has a lower power of the error
+  EXPECT_LT(15 * scale, 6.3);
+  const auto& clip = student.graph[student.graph.id_of("a")];
+  EXPECT_GE(models::get_if<models::Clip>(clip)->hi, 15 * scale);
+  EXPECT_FALSE(clip.params.contains("upper"));
 }
 
 // Worked by hand: w^(1/4) r^(-3/4), once of the stem's output and once of its sum with project1,
