@@ -20,7 +20,7 @@ using models::Graph;
 using models::Node;
 using models::NodeId;
 
-constexpr double kReach = 4;            // deviations
+constexpr double kReach = 4, kReachBelowBound = 8;  // deviations
 constexpr double kShareOfRange = 0.75;  // of linear layers; chosen by KL on synthetic images
 constexpr double kMost = 1024;          // f and 1 / f
 
@@ -157,8 +157,10 @@ class Equalizer {
     if (!is_depthwise(reader.layer)) return;
     models::Node& clip = model_.graph[reader.clip];
     const double bound = bound_of(clip);
-    const auto range = channel_ranges(param(norm, "beta"), param(norm, "gamma").abs(), bound,
-                                      placement_.asks[reader.layer]);
+    const auto &beta = param(norm, "beta"), deviation = param(norm, "gamma").abs();
+    const auto range = options_.equalize == Equalization::depthwise
+                           ? channel_ranges(beta, deviation, bound, placement_.asks[reader.layer])
+                           : beta.add(deviation, kReachBelowBound).clamp_min(bound / kMost);
     const auto factor = range.reciprocal().mul(bound).clamp(1, kMost);
     scale(norm, factor);
     take_out(reader.layer, factor);

@@ -10,7 +10,8 @@
 //                                   so that they lose nothing
 //   ReLU6 -> depthwise convolution  f = 6 / r, r the range that the channel would take with a scale
 //                                   of its own (channel_ranges.h): one scale, up to 6, then serves
-//                                   each channel as its own would
+//                                   each channel as its own would; by other settings than depthwise
+//                                   r = beta + 8 |gamma|, which cuts nothing off
 //   linear layers -> convolutions   f = w^(1/4) r^(-3/4): one factor for all tensors that additions
 //                                   join, w and r geometric means over what convolutions read
 // The last two give the same network up to rounding errors: a ReLU6 gets a bound 6 f for each
