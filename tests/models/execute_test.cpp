@@ -15,6 +15,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/error.h"
 #include "models/load.h"
 
