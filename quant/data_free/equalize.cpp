@@ -158,12 +158,14 @@ class Equalizer {
     models::Node& clip = model_.graph[reader.clip];
     const double bound = bound_of(clip);
     const auto &beta = param(norm, "beta"), deviation = param(norm, "gamma").abs();
-    const auto range = options_.equalize == Equalization::depthwise
-                           ? channel_ranges(beta, deviation, bound, placement_.asks[reader.layer])
-                           : beta.add(deviation, kReachBelowBound).clamp_min(bound / kMost);
+    const bool own_range = options_.equalize == Equalization::depthwise;
+    auto range = own_range ? channel_ranges(beta, deviation, bound, placement_.asks[reader.layer])
+                           : beta.add(deviation, kReachBelowBound);
+    range = at::where(range.gt(0), range, bound);  // a channel that is always 0
     const auto factor = range.reciprocal().mul(bound).clamp(1, kMost);
     scale(norm, factor);
     take_out(reader.layer, factor);
+    if (!own_range) return;  // no value comes to the bound that did not
     clip.params["upper"] = clip.name + ".upper";
     model_.parameters.set(clip.name + ".upper", factor.mul(bound).view({1, -1, 1, 1}));
   }

@@ -14,10 +14,11 @@
 //                                   r = beta + 8 |gamma|, which cuts nothing off
 //   linear layers -> convolutions   f = w^(1/4) r^(-3/4): one factor for all tensors that additions
 //                                   join, w and r geometric means over what convolutions read
-// The last two give the same network up to rounding errors: a ReLU6 gets a bound 6 f for each
-// channel (models::Clip, "upper"). A student needs no such bounds, because its quantizer ends at 6
-// or below. Between the BatchNorm and its reader may be pools and zero padding, each with one
-// reader; a linear tensor has convolutions and additions as readers and nothing else.
+// The last two give the same network up to rounding errors: with ranges of their own, channels have
+// a ReLU6 with a bound 6 f for each (models::Clip, "upper"). A student needs no such bounds,
+// because its quantizer ends at 6 or below. Between the BatchNorm and its reader may be pools and
+// zero padding, each with one reader; a linear tensor has convolutions and additions as readers and
+// nothing else.
 #pragma once
 #include "models/graph.h"
 #include "quant/options.h"

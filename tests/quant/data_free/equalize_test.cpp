@@ -118,10 +118,44 @@ models::Model inverted_residuals() {
   return net.finish(net.conv("head", y, 8, 4));
 }
 
-// Also of values beyond the ranges: the bounds are scaled with the channels.
 TEST(Equalize, InvertedResidualsKeepTheirFunction) {
-  const auto model = inverted_residuals();
+  auto model = inverted_residuals();
+  // Far below the bound, so that 8 deviations of the scaled channels reach just to it.
+  for (const char* norm : {"expand1.bn", "depthwise1.bn"})
+    for (const char* role : {".gamma", ".beta"})
+      model.parameters.at(std::string(norm) + role).mul_(0.2);
   const auto equal = equalize(model, options_for(Equalization::inverted_residuals));
+  const auto x = test::normal({4, 3, 12, 12}, 8).mul(0.2);
+  const auto before = models::execute(model.graph, model.parameters, x);
+  const auto behind = models::execute(equal.graph, equal.parameters, x);
+  EXPECT_LT(before.sub(behind).abs().max().item<double>(), 1e-4);
+  const auto& gamma = equal.parameters.at("expand1.bn.gamma");
+  const auto reach = equal.parameters.at("expand1.bn.beta").add(gamma.abs(), 8);
+  EXPECT_LT(reach.sub(6).abs().max().item<double>(), 1e-4);  // before a depthwise convolution
+  EXPECT_TRUE(at::equal(equal.parameters.at("depthwise1.bn.gamma"),  // a dense one reads ReLU6
+                        model.parameters.at("depthwise1.bn.gamma")));
+}
+
+// A channel whose values reach the bound as it is stays: a smaller factor would lose range, a
+// larger one function.
+TEST(Equalize, ChannelsAtTheBoundOfARelu6Stay) {
+  auto model = inverted_residuals();
+  for (const char* role : {".gamma", ".beta"}) {
+    auto& values = model.parameters.at(std::string("expand1.bn") + role);
+    values.mul_(0.2);
+    values.narrow(0, 0, 3).fill_(1);  // reach 1 + 8 * 1
+  }
+  const auto equal = equalize(model, options_for(Equalization::inverted_residuals));
+  const auto gamma = equal.parameters.at("expand1.bn.gamma");
+  const auto factor = gamma.div(model.parameters.at("expand1.bn.gamma"));
+  EXPECT_TRUE(factor.narrow(0, 0, 3).eq(1).all().item<bool>()) << factor;
+  EXPECT_TRUE(factor.narrow(0, 3, 5).gt(1).all().item<bool>()) << factor;
+}
+
+// Also of values beyond the ranges: the bounds are scaled with the channels.
+TEST(Equalize, RangesPerChannelKeepTheFunction) {
+  const auto model = inverted_residuals();
+  const auto equal = equalize(model, options_for(Equalization::depthwise));
   const auto x = test::normal({4, 3, 12, 12}, 8).mul(4);
   const auto before = models::execute(model.graph, model.parameters, x);
   const auto behind = models::execute(equal.graph, equal.parameters, x);
