@@ -17,6 +17,8 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, numpy_helper
 
+from compare_with_onnxruntime import session as exact_session
+
 LAYERS = ("Conv", "Gemm")
 
 
@@ -126,11 +128,9 @@ RULES = {"onnxruntime": onnxruntime_faults, "openvino": openvino_faults, "tensor
 
 def run_onnxruntime(path, images):
     with tempfile.TemporaryDirectory() as folder:
-        options = ort.SessionOptions()
-        options.log_severity_level = 3
-        options.optimized_model_filepath = os.path.join(folder, "optimized.onnx")
-        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        types = [node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node]
+        optimized = os.path.join(folder, "optimized.onnx")
+        session = exact_session(path, optimized)
+        types = [node.op_type for node in onnx.load(optimized).graph.node]
     integer = sum(t in ("QLinearConv", "QGemm", "QLinearMatMul") for t in types)
     floating = sum(t in ("Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul") for t in types)
     return session.run(["logits"], {"input": images})[0], integer + floating, integer

@@ -11,7 +11,8 @@ import sys
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it otherwise
 
 import numpy as np
-import onnxruntime as ort
+
+from compare_with_onnxruntime import session as exact_session
 
 try:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -37,7 +38,7 @@ onnx_exec.qonnx_make_model = of_known_version(onnx_exec.qonnx_make_model)
 
 def main(model_path, images_path):
     images = np.load(images_path)["images"][:1]
-    expected = ort.InferenceSession(model_path, providers=["CPUExecutionProvider"]).run(None, {"input": images})[0]
+    expected = exact_session(model_path).run(None, {"input": images})[0]
     model = ModelWrapper(model_path)
     model.set_tensor_shape("input", list(images.shape))
     model = model.transform(InferShapes()).transform(QCDQToQuant())
