@@ -53,6 +53,25 @@ std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory, 
   return std::min(fits, images);
 }
 
+PairedValues::PairedValues(const PairedBlocks& blocks, const Student& student,
+                           const at::Tensor& images, std::int64_t batch_size)
+    : blocks_(blocks),
+      student_(student),
+      of_float_(images.split(batch_size)),
+      of_student_(of_float_) {}
+
+void PairedValues::hand_on(const models::Block& block) {
+  hand_on_float(block);
+  const auto part =
+      fuse_activations(blocks_.students_part(block.entry, blocks_.students_node(block.exit)));
+  for (auto& values : of_student_) values = run_part(part, student_.parameters, values);
+}
+
+void PairedValues::hand_on_float(const models::Block& block) {
+  const auto part = blocks_.teachers_part(block.entry, block.exit);
+  for (auto& values : of_float_) values = run_part(part, blocks_.teacher().parameters, values);
+}
+
 at::Tensor run_part(const models::Graph& part, const models::ParameterStore& parameters,
                     const at::Tensor& input, Precision precision) {
   const auto images = models::as_images(input).contiguous(at::MemoryFormat::ChannelsLast);

@@ -37,6 +37,28 @@ class PairedBlocks {
   std::vector<models::Shape> shapes_;
 };
 
+// The values of images at the entry of a block, in batches: of the float network and of the
+// student. They go through block after block.
+class PairedValues {
+ public:
+  // At the entry of the first block. Keeps references to blocks and student.
+  PairedValues(const PairedBlocks& blocks, const Student& student, const at::Tensor& images,
+               std::int64_t batch_size);
+
+  const std::vector<at::Tensor>& of_float() const { return of_float_; }
+  const std::vector<at::Tensor>& of_student() const { return of_student_; }
+
+  // Through a block, as the student is now.
+  void hand_on(const models::Block& block);
+  // The float network's alone.
+  void hand_on_float(const models::Block& block);
+
+ private:
+  const PairedBlocks& blocks_;
+  const Student& student_;
+  std::vector<at::Tensor> of_float_, of_student_;
+};
+
 // The value of a part for a value at its entry, whatever the latter's shape.
 at::Tensor run_part(const models::Graph& part, const models::ParameterStore& parameters,
                     const at::Tensor& input, Precision precision = Precision::fp32);

@@ -65,14 +65,13 @@ class Walk {
       : job_(job),
         observer_(observer),
         pair_(job.teacher, job.student),
-        teacher_(pair_.teacher()) {}
+        teacher_(pair_.teacher()),
+        values_(pair_, job.student,
+                job.images.narrow(
+                    0, 0, pair_.affordable(job.images.size(0), job.memory, at::kFloat, observer)),
+                job.batch_size) {}
 
   void run() {
-    const auto images = pair_.affordable(job_.images.size(0), job_.memory, at::kFloat, observer_);
-    for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
-      float_values_.push_back(batch);
-      values_.push_back(batch);
-    }
     const auto total = std::ssize(pair_.blocks());
     std::int64_t done = 0;
     for (const models::Block& block : pair_.blocks()) {
@@ -82,7 +81,7 @@ class Walk {
                                             std::to_string(total));
       for (NodeId id = block.entry + 1; id <= block.exit; ++id)
         if (models::is<models::BatchNorm>(teacher_.graph[id])) correct(block, id);
-      hand_on(block);
+      values_.hand_on(block);
       observer_.on_progress({"channels", ++done, total, begin_.seconds(), {}});
     }
   }
@@ -97,28 +96,20 @@ class Walk {
     const auto part = pair_.teachers_part(block.entry, id);
     const auto students = fuse_activations(pair_.students_part(block.entry, own));
     PairMoments moments(teacher_.parameters.at(teacher_.graph[id].params.at("beta")));
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      moments.add(run_part(part, teacher_.parameters, float_values_[i]),
-                  run_part(students, student.parameters, values_[i]));
+    for (std::size_t i = 0; i < values_.of_float().size(); ++i)
+      moments.add(run_part(part, teacher_.parameters, values_.of_float()[i]),
+                  run_part(students, student.parameters, values_.of_student()[i]));
     const auto [f, shift] = moments.correction();
     const auto as_gamma = [&](const at::Tensor& x) { return x.to(gamma.options()); };
     set_own(student, teacher_, own, "gamma", gamma.mul(as_gamma(f)));
     set_own(student, teacher_, own, "beta", beta.mul(as_gamma(f)).add(as_gamma(shift)));
   }
 
-  void hand_on(const models::Block& block) {
-    const auto part = pair_.teachers_part(block.entry, block.exit);
-    const auto students =
-        fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
-    for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
-    for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
-  }
-
   const ChannelCorrectionJob& job_;
   Observer& observer_;
   PairedBlocks pair_;
-  const models::Model& teacher_;                   // of the pair
-  std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
+  const models::Model& teacher_;  // of the pair
+  PairedValues values_;
   Stopwatch begin_;
 };
 

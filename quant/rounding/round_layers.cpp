@@ -26,10 +26,13 @@ class Walk {
         pair_(job.teacher, job.student),
         teacher_(pair_.teacher()),
         sites_(weight_sites(job.student)),
-        known_(infer_layer_inputs(job.student, teacher_)) {}
+        known_(infer_layer_inputs(job.student, teacher_)),
+        values_(pair_, job.student,
+                job.images.narrow(
+                    0, 0, pair_.affordable(job.images.size(0), job.memory, at::kFloat, observer)),
+                job.batch_size) {}
 
   void run() {
-    begin();
     const auto& blocks = pair_.blocks();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const bool done = i < job_.blocks_done;
@@ -40,30 +43,21 @@ class Walk {
           round(blocks[i], site, layer);
       });
       if (!done && job_.on_block_done) job_.on_block_done(i + 1);
-      if (i + 1 < blocks.size()) hand_on(blocks[i]);
+      if (i + 1 < blocks.size()) values_.hand_on(blocks[i]);
     }
   }
 
   void visit(const std::function<void(std::size_t, const InputMoments&)>& visit) {
-    begin();
     for (const Block& block : pair_.blocks()) {
       for_each_layer(block, [&](std::size_t site, NodeId layer) {
         stop_if_asked(site);
         visit(site, input_moments(block, site, layer, /*alone=*/true));
       });
-      hand_on(block, /*alone=*/true);
+      values_.hand_on_float(block);
     }
   }
 
  private:
-  void begin() {
-    const auto images = pair_.affordable(job_.images.size(0), job_.memory, at::kFloat, observer_);
-    for (const auto& batch : job_.images.narrow(0, 0, images).split(job_.batch_size)) {
-      float_values_.push_back(batch);
-      values_.push_back(batch);
-    }
-  }
-
   // f(index into sites_, node of the teacher)
   template <class F>
   void for_each_layer(const Block& block, const F& f) const {
@@ -73,22 +67,13 @@ class Walk {
     }
   }
 
-  // `alone`: nothing before it is quantized.
-  void hand_on(const Block& block, bool alone = false) {
-    const Graph part = pair_.teachers_part(block.entry, block.exit);
-    for (auto& values : float_values_) values = run_part(part, teacher_.parameters, values);
-    if (alone) return;
-    const Graph students =
-        fuse_activations(pair_.students_part(block.entry, pair_.students_node(block.exit)));
-    for (auto& values : values_) values = run_part(students, job_.student.parameters, values);
-  }
-
   // One value a channel; of a tensor without a map each value is one.
   static at::Tensor channel_variance(const LayerInput& input) {
     const auto& v = input.variance;
     return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
   }
 
+  // `alone`: nothing before it is quantized.
   InputMoments input_moments(const Block& block, std::size_t index, NodeId layer,
                              bool alone = false) const {
     const WeightSite& site = sites_[index];
@@ -98,9 +83,9 @@ class Walk {
     InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
                         job_.student.options.gptq.positions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const auto x = run_part(before, teacher_.parameters, float_values_[i]);
-      sum.add(x, alone ? x : run_part(students, job_.student.parameters, values_[i]));
+    for (std::size_t i = 0; i < values_.of_float().size(); ++i) {
+      const auto x = run_part(before, teacher_.parameters, values_.of_float()[i]);
+      sum.add(x, alone ? x : run_part(students, job_.student.parameters, values_.of_student()[i]));
     }
     return with_variance(sum.moments(), channel_variance(known_[index]));
   }
@@ -131,9 +116,9 @@ class Walk {
   PairedBlocks pair_;
   const models::Model& teacher_;  // of the pair
   std::vector<WeightSite> sites_;
-  std::vector<LayerInput> known_;                  // of what the layers read
-  std::set<std::string> rounded_;                  // parameters
-  std::vector<at::Tensor> float_values_, values_;  // at the start of a block, in batches
+  std::vector<LayerInput> known_;  // of what the layers read
+  PairedValues values_;
+  std::set<std::string> rounded_;  // parameters
   Stopwatch begin_;
 };
 
