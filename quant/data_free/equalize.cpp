@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "quant/data_free/channel_ranges.h"
+#include "quant/data_free/linear_groups.h"
 #include "quant/placement.h"
 
 namespace zsq::quant {
@@ -59,10 +60,8 @@ class Equalizer {
       : model_(std::move(model)),
         options_(options),
         placement_(place(model_.graph, options)),
-        consumers_(model_.graph.consumers()) {
-    for (const auto& node : model_.graph.nodes)
-      for (const auto& [role, name] : node.params) ++uses_[name];
-  }
+        consumers_(model_.graph.consumers()),
+        uses_(parameter_uses(model_.graph)) {}
 
   models::Model run() && {
     const at::NoGradGuard no_grad;
@@ -72,16 +71,11 @@ class Equalizer {
       if (const auto reader = reader_behind_relu(id)) balance(id, *reader);
     }
     if (options_.equalize == Equalization::depthwise) return std::move(model_);
-    for (auto& group : linear_groups()) balance(group);
+    for (const auto& group : linear_groups(model_)) balance(group);
     return std::move(model_);
   }
 
  private:
-  struct Linear {                                      // tensors that additions join
-    std::vector<NodeId> tensors, norms, layers, read;  // layers[i] reads read[i]
-    bool closed = true;                                // nothing else reads or makes one
-  };
-
   std::optional<Reader> reader_behind_relu(NodeId id) const {
     const Graph& graph = model_.graph;
     Reader reader;
@@ -98,17 +92,13 @@ class Equalizer {
     return std::nullopt;
   }
 
-  bool is_own(const Node& node, const char* role) const {
-    const auto found = node.params.find(role);
-    return found != node.params.end() && uses_.at(found->second) == 1;
-  }
   bool can_scale(NodeId norm) const {
-    return is_own(model_.graph[norm], "gamma") && is_own(model_.graph[norm], "beta");
+    return is_own(model_.graph[norm], "gamma", uses_) && is_own(model_.graph[norm], "beta", uses_);
   }
   bool can_take_out(NodeId layer) const {
     const auto* conv = models::get_if<models::Conv2d>(model_.graph[layer]);
-    return conv && is_own(model_.graph[layer], "weight") &&
-           (conv->groups == 1 || is_depthwise(layer));
+    return conv && is_own(model_.graph[layer], "weight", uses_) &&
+           (conv->groups == 1 || is_depthwise(model_, layer));
   }
 
   at::Tensor& param(NodeId node, const char* role) {
@@ -118,16 +108,11 @@ class Equalizer {
     return model_.parameters.at(model_.graph[node].params.at(role));
   }
 
-  bool is_depthwise(NodeId layer) const {
-    const auto groups = models::get_if<models::Conv2d>(model_.graph[layer])->groups;
-    const auto& weight = param(layer, "weight");
-    return groups > 1 && groups == weight.size(0) && weight.size(1) == 1;
-  }
   // Per channel that it reads; of a depthwise convolution, which has a scale for each, 1.
   at::Tensor largest_weight(NodeId layer) const {
     const auto& weight = param(layer, "weight");
-    return is_depthwise(layer) ? at::ones({weight.size(0)}, weight.options())
-                               : weight.abs().amax({0, 2, 3});
+    return is_depthwise(model_, layer) ? at::ones({weight.size(0)}, weight.options())
+                                       : weight.abs().amax({0, 2, 3});
   }
 
   void scale(NodeId norm, const at::Tensor& factor) {
@@ -135,13 +120,13 @@ class Equalizer {
   }
   void take_out(NodeId layer, const at::Tensor& factor) {
     std::vector<std::int64_t> shape{1, 1, 1, 1};
-    shape[is_depthwise(layer) ? 0 : 1] = -1;
+    shape[is_depthwise(model_, layer) ? 0 : 1] = -1;
     param(layer, "weight") = param(layer, "weight").div(factor.view(shape));
   }
 
   void balance(NodeId norm, const Reader& reader) {
     if (!can_scale(norm) || !can_take_out(reader.layer)) return;
-    const bool depthwise = is_depthwise(reader.layer), bounded = reader.clip >= 0;
+    const bool depthwise = is_depthwise(model_, reader.layer), bounded = reader.clip >= 0;
     if (bounded) return balance_below_bound(norm, reader);
     if (!depthwise && options_.equalize != Equalization::all) return;
     const auto reach = param(norm, "beta").add(param(norm, "gamma").abs(), kReach);
@@ -154,7 +139,7 @@ class Equalizer {
   }
 
   void balance_below_bound(NodeId norm, const Reader& reader) {
-    if (!is_depthwise(reader.layer)) return;
+    if (!is_depthwise(model_, reader.layer)) return;
     models::Node& clip = model_.graph[reader.clip];
     const double bound = bound_of(clip);
     const auto &beta = param(norm, "beta"), deviation = param(norm, "gamma").abs();
@@ -170,66 +155,13 @@ class Equalizer {
     model_.parameters.set(clip.name + ".upper", factor.mul(bound).view({1, -1, 1, 1}));
   }
 
-  std::vector<Linear> linear_groups() const {
-    const Graph& graph = model_.graph;
-    std::vector<int> group_of(graph.nodes.size(), -1);
-    std::vector<Linear> groups;
-    const auto join = [&](NodeId id, int to) {
-      const int from = group_of[id];
-      if (from == to) return;
-      for (NodeId tensor : groups[from].tensors) group_of[tensor] = to;
-      auto& moved = groups[from].tensors;
-      groups[to].tensors.insert(groups[to].tensors.end(), moved.begin(), moved.end());
-      groups[to].closed = groups[to].closed && groups[from].closed;
-      moved.clear();
-    };
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const auto id = static_cast<NodeId>(i);
-      const bool add = models::is<models::Add>(graph[id]);
-      if (!add && !models::is<models::BatchNorm>(graph[id])) continue;
-      group_of[i] = static_cast<int>(groups.size());
-      groups.push_back({{id}, {}, {}, {}, id != graph.output});
-      if (!add) continue;
-      for (NodeId input : graph[id].inputs)
-        if (group_of[input] < 0)
-          groups[group_of[i]].closed = false;
-        else
-          join(input, group_of[i]);
-    }
-    for (auto& group : groups) find_members(group);
-    std::erase_if(groups, [](const Linear& g) { return !g.closed || g.layers.empty(); });
-    return groups;
-  }
-
-  void find_members(Linear& group) const {
-    for (NodeId id : group.tensors) {
-      if (models::is<models::BatchNorm>(model_.graph[id])) {
-        group.norms.push_back(id);
-        group.closed = group.closed && can_scale(id);
-      }
-      for (NodeId reader : consumers_[id]) {
-        if (models::is<models::Add>(model_.graph[reader])) continue;
-        group.closed = group.closed && can_take_out(reader);
-        group.layers.push_back(reader);
-        group.read.push_back(id);
-      }
-    }
-  }
-
   // |mean| + 4 deviations of sums of independent BatchNorm outputs.
   at::Tensor reach_of(NodeId id) const {
-    const auto [mean, variance] = moments_of(id);
+    const auto [mean, variance] = implied_moments(model_, id);
     return mean.abs().add(variance.sqrt(), kReach);
   }
-  std::pair<at::Tensor, at::Tensor> moments_of(NodeId id) const {
-    if (models::is<models::BatchNorm>(model_.graph[id]))
-      return {param(id, "beta"), param(id, "gamma").square()};
-    const auto [a, u] = moments_of(model_.graph[id].inputs[0]);
-    const auto [b, v] = moments_of(model_.graph[id].inputs[1]);
-    return {a.add(b), u.add(v)};
-  }
 
-  void balance(const Linear& group) {
+  void balance(const LinearGroup& group) {
     at::Tensor exponent;
     for (std::size_t i = 0; i < group.layers.size(); ++i) {
       const auto one = log_ratio(largest_weight(group.layers[i]))
@@ -247,7 +179,7 @@ class Equalizer {
   const QuantOptions& options_;
   Placement placement_;
   std::vector<std::vector<NodeId>> consumers_;
-  std::map<std::string, int> uses_;
+  ParameterUses uses_;
 };
 
 }  // namespace

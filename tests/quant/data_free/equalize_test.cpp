@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also quant/data_free/linear_groups.
 #include "quant/data_free/equalize.h"
 
 #include <ATen/ops/allclose.h>
