@@ -15,7 +15,9 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/rotation.h"
 #include "pipeline/session.h"
+#include "quant/data_free/equalize.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
 #include "train/agreement.h"
@@ -26,6 +28,23 @@ namespace {
 using models::NodeId;
 
 constexpr std::int64_t kBatch = 16;
+
+// The network as the run in a folder quantized it: the same function, of which some channels are
+// scaled or rotated, so that its layers compare with those of the run.
+models::Model as_quantized_in(const std::filesystem::path& run, models::Model network) {
+  const Recipe recipe = load_recipe((run / "resolved.yaml").string());
+  return quant::equalize(pipeline::rotated_where_asked(std::move(network), recipe),
+                         recipe.quantize);
+}
+
+bool is_run(const std::filesystem::path& path) {
+  return std::filesystem::exists(path / "resolved.yaml");
+}
+
+bool is_float(const models::Model& model) {
+  return std::ranges::none_of(model.graph.nodes,
+                              [](const auto& node) { return models::is<models::Custom>(node); });
+}
 
 // Layer name -> node whose value is the layer's with its BatchNorm.
 std::map<std::string, NodeId> layer_outputs(const models::Graph& graph) {
@@ -78,6 +97,8 @@ class Comparison {
                                         "network can be compared");
     if (!pipeline::resolve_preprocessing(a_, recipe_.data, observer))
       pipeline::resolve_preprocessing(b_, recipe_.data, observer);
+    if (is_run(b) && !is_run(a) && is_float(a_)) a_ = as_quantized_in(b, std::move(a_));
+    if (is_run(a) && !is_run(b) && is_float(b_)) b_ = as_quantized_in(a, std::move(b_));
     match();
   }
 

@@ -112,6 +112,7 @@ struct QuantOptions {
   ActivationOptions activations;
   Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
+  std::int64_t rotation = 0;            // images; 0: none
   std::int64_t channel_correction = 0;  // images; 0: none
   std::int64_t first_last_bits = 8;     // 0: the same bits as the rest (deploy)
   std::int64_t add_bits = 8;            // both inputs of an Add, and what feeds them (deploy)
@@ -216,6 +217,12 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "(inverted_residuals), or before all convolutions",
                     "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
+  visit(
+      SettingInfo{"quantize.rotation",
+                  "dead-leaves images on whose correlations the channels of linear bottlenecks are "
+                  "rotated to equal variances before activations get fewer than 8 bits; 0: none",
+                  "images", 0, 1e6, "arXiv 2404.00456"},
+      o.rotation);
   visit(
       SettingInfo{
           "quantize.bias_correction",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/rotation.
 #include "pipeline/compare.h"
 
 #include <ATen/TensorOperators.h>
@@ -67,6 +68,24 @@ TEST(Compare, AnExportedFileWithItsTeacher) {
       EXPECT_LE(result.layers[i - 1].sqnr, result.layers[i].sqnr);
     EXPECT_LT(result.layers.front().sqnr, before - 6);  // dB: four bits are worth 24
     before = result.layers.front().sqnr;
+  }
+}
+
+// The run's layers compute in other coordinates than those of the file that it was made of.
+TEST(Compare, ARunThatScaledAndRotatedChannelsWithItsTeacher) {
+  const auto model = workplace().folder / "mobile.onnx";
+  test::save_onnx(test::train_tiny_mobile_network(0).model, model);
+  QuantizeOptions options;
+  options.scheme = Scheme::parse("W8A7");
+  options.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1",
+                                           "quantize.rotation=8", "process.agreement_images=0"});
+  ASSERT_EQ(options.recipe.quantize.equalize, Equalization::inverted_residuals);
+  const auto output = workplace().folder / "rotated";
+  quantize(model, options, output);
+  for (const auto& [a, b] : {std::pair{model, output}, {output, model}}) {
+    const auto result = compare_models(a, b, compare_options());
+    // dB; in unlike coordinates noise is as strong as signal.
+    for (const auto& layer : result.layers) EXPECT_GT(layer.sqnr, 10) << layer.name;
   }
 }
 
