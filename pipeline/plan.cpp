@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 
 #include "models/blocks.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/images/learning_images.h"
+#include "quant/data_free/linear_groups.h"
 #include "quant/student.h"
 #include "train/agreement.h"
 
@@ -43,10 +44,13 @@ double seconds_per_image(const Run& run) {
   return least / static_cast<double>(images.size(0));
 }
 
-double seconds_of_images(const Run& run, std::int64_t images, double one) {
+double seconds_of_images(const Run& run, std::int64_t images, double one, ImageSource source) {
   if (run.bank.learn.defined()) return 0;
-  const ImageOptions& o = run.recipe.images;
-  return kOptimisedPerStep * static_cast<double>(image_maker(o.source).passes(o, images)) * one;
+  const auto passes = image_maker(source).passes(run.recipe.images, images);
+  return kOptimisedPerStep * static_cast<double>(passes) * one;
+}
+double seconds_of_images(const Run& run, std::int64_t images, double one) {
+  return seconds_of_images(run, images, one, run.recipe.images.source);
 }
 
 std::string in_words(double seconds) {
@@ -76,25 +80,6 @@ const quant::RoundingMethod& method_of(const Recipe& recipe) {
              : method;
 }
 
-// Images that stages learn from. Made ones are kept for a later stage that wants as many.
-class LearningImages {
- public:
-  explicit LearningImages(const Run& run) : run_(run) {}
-
-  at::Tensor take(const WantedImages& wanted) {
-    const auto from = [&](const at::Tensor& bank, const WantedImages& images) {
-      return calibration_set(run_.teacher, run_.recipe, bank, images, run_.observer);
-    };
-    if (run_.bank.learn.defined() || wanted.seconds > 0) return from(run_.bank.learn, wanted);
-    at::Tensor& made = made_[wanted.images];
-    if (!made.defined()) made = from({}, {.images = wanted.images});
-    return from(made, wanted);
-  }
-
- private:
-  const Run& run_;
-  std::map<std::int64_t, at::Tensor> made_;
-};
 using SharedImages = std::shared_ptr<LearningImages>;
 
 Stage rounding(const Run& run, const SharedImages& learning, double one) {
@@ -119,15 +104,17 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
 
 Stage correction(const Run& run, const SharedImages& learning, double one) {
   const auto images = run.recipe.quantize.channel_correction;
-  const double seconds =
-      kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
+  // Corrected on dead leaves alone, EfficientNet-Lite0 gets worse on images with a class in them.
+  const auto source =
+      run.recipe.process.automatic ? ImageSource::mixture : run.recipe.images.source;
+  const double seconds = kCorrectionPerImage * static_cast<double>(images) * one +
+                         seconds_of_images(run, images, one, source);
   return {"channel correction", seconds, seconds,
-          [&run, images, learning](quant::Student& student, RunState&, const PartDone&) {
+          [&run, images, source, learning](quant::Student& student, RunState&, const PartDone&) {
             const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
+            const auto made = learning->take({.images = images, .seconds = left}, source);
             correct_channels(run.context(),
-                             {.images = learning->take({.images = images, .seconds = left}),
-                              .memory = run.recipe.reconstruct.memory},
-                             student);
+                             {.images = made, .memory = run.recipe.reconstruct.memory}, student);
           }};
 }
 
@@ -242,7 +229,9 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool rounds = method_of(recipe).needs_images();
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool trains = recipe.finetune.iterations > 0;
-  const bool corrects = recipe.quantize.channel_correction > 0;
+  // Helps depthwise networks, and harms others at 3 bits (docs/results.md).
+  const bool corrects =
+      recipe.quantize.channel_correction > 0 && (!automatic || quant::has_depthwise(run.teacher));
   const double one = rounds || corrects || reconstructs || trains ? seconds_per_image(run) : 0;
   const auto learning = std::make_shared<LearningImages>(run);
   std::vector<Stage> stages;
@@ -252,8 +241,8 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   if (rounds) stages.push_back(rounding(run, learning, one));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
-  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
   if (corrects) stages.push_back(correction(run, learning, one));
+  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
   if (trains)
     stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));
   return stages;

@@ -105,6 +105,15 @@ bool is_depthwise(const models::Model& model, NodeId convolution) {
   return groups > 1 && groups == weight.size(0) && weight.size(1) == 1;
 }
 
+bool has_depthwise(const models::Model& model) {
+  const auto& nodes = model.graph.nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (models::is<models::Conv2d>(nodes[i]) && nodes[i].params.contains("weight") &&
+        is_depthwise(model, static_cast<NodeId>(i)))
+      return true;
+  return false;
+}
+
 std::vector<LinearGroup> linear_groups(const models::Model& model) { return Groups(model).find(); }
 
 ImpliedMoments implied_moments(const models::Model& model, NodeId tensor) {

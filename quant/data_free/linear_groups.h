@@ -26,6 +26,7 @@ ParameterUses parameter_uses(const models::Graph& graph);
 bool is_own(const models::Node& node, const char* role, const ParameterUses& uses);
 
 bool is_depthwise(const models::Model& model, models::NodeId convolution);
+bool has_depthwise(const models::Model& model);
 
 // Without groups that nothing reads.
 std::vector<LinearGroup> linear_groups(const models::Model& model);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images of a run that plans itself: which it makes, and what it corrects on them.
+#include "pipeline/images/learning_images.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "pipeline/plan.h"
+#include "tests/support/network_builder.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_network.h"
+
+namespace zsq::pipeline {
+namespace {
+
+using TheRun = pipeline::Run;  // in a test Run is gtest's
+
+// Two convolutions, the second one in so many groups.
+models::Model network(std::int64_t groups) {
+  test::NetworkBuilder net({3, 32, 32});
+  auto x = net.conv_bn_relu("first", net.input(), 3, 8);
+  x = net.conv_bn_relu("second", x, 8, 8, 3, groups);
+  x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  return net.finish(net.linear("fc", x, 8, 4), 4);
+}
+
+class LearningImagesTest : public testing::Test {
+ protected:
+  TheRun make_run(std::int64_t groups) {
+    test::save_onnx(network(groups), folder_ / "network.onnx");
+    QuantizeOptions options;
+    options.scheme = Scheme::parse("W4A4");
+    options.recipe = load_recipe("auto", {"data.preset=cifar10", "process.threads=1"});
+    return prepare(folder_ / "network.onnx", options, folder_ / "out", silent_);
+  }
+  test::TempFolder folder_;
+  Observer silent_;
+};
+
+TEST_F(LearningImagesTest, AreThoseOfTheSourceAndTheNumber) {
+  const TheRun run = make_run(8);
+  LearningImages images(run);
+  const auto leaves = images.take({.images = 4});
+  EXPECT_TRUE(images.take({.images = 4}, ImageSource::dead_leaves).equal(leaves));
+  const auto mixture = images.take({.images = 4}, ImageSource::mixture);
+  EXPECT_EQ(mixture.sizes(), leaves.sizes());
+  EXPECT_FALSE(mixture.equal(leaves));
+  EXPECT_EQ(images.take({.images = 2}).size(0), 2);
+}
+
+TEST_F(LearningImagesTest, ChannelsOfDepthwiseNetworksAloneAreCorrected) {
+  for (const std::int64_t groups : {1, 2, 8}) {
+    const TheRun run = make_run(groups);
+    std::optional<train::TrainReport> trained;
+    const auto stages = plan_stages(run, trained);
+    const bool corrects = std::ranges::any_of(
+        stages, [](const Stage& stage) { return stage.name == "channel correction"; });
+    EXPECT_EQ(corrects, groups == 8) << groups;
+  }
+}
+
+}  // namespace
+}  // namespace zsq::pipeline
