@@ -44,7 +44,7 @@ void turn(const at::Tensor& x, std::int64_t i, std::int64_t j, double c, double 
 // Orthogonal R with a constant diagonal of R covariance R^T, f64 [C, C].
 at::Tensor even_rotation(const at::Tensor& covariance) {
   const auto channels = covariance.size(0);
-  const auto r = hartley(channels);
+  auto r = hartley(channels);
   const auto m = r.matmul(covariance).matmul(r.t());
   const double mean = m.diagonal().mean().item<double>();
   for (std::int64_t step = 1; step < channels; ++step) {

@@ -2,6 +2,7 @@
 // Covers also quant/data_free/linear_groups.
 #include "quant/data_free/equalize.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
