@@ -95,12 +95,6 @@ class Equalizer {
   bool can_scale(NodeId norm) const {
     return is_own(model_.graph[norm], "gamma", uses_) && is_own(model_.graph[norm], "beta", uses_);
   }
-  bool can_take_out(NodeId layer) const {
-    const auto* conv = models::get_if<models::Conv2d>(model_.graph[layer]);
-    return conv && is_own(model_.graph[layer], "weight", uses_) &&
-           (conv->groups == 1 || is_depthwise(model_, layer));
-  }
-
   at::Tensor& param(NodeId node, const char* role) {
     return model_.parameters.at(model_.graph[node].params.at(role));
   }
@@ -125,7 +119,7 @@ class Equalizer {
   }
 
   void balance(NodeId norm, const Reader& reader) {
-    if (!can_scale(norm) || !can_take_out(reader.layer)) return;
+    if (!can_scale(norm) || !can_undo_scaling(model_, reader.layer, uses_)) return;
     const bool depthwise = is_depthwise(model_, reader.layer), bounded = reader.clip >= 0;
     if (bounded) return balance_below_bound(norm, reader);
     if (!depthwise && options_.equalize != Equalization::all) return;

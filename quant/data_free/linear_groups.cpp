@@ -52,12 +52,6 @@ class Groups {
     moved.clear();
   }
 
-  bool can_undo(NodeId reader) const {
-    const auto* conv = models::get_if<models::Conv2d>(model_.graph[reader]);
-    return conv && is_own(model_.graph[reader], "weight", uses_) &&
-           (conv->groups == 1 || is_depthwise(model_, reader));
-  }
-
   // False where something reads the group that cannot undo a transformation, or nothing does.
   bool find_members(LinearGroup& group) const {
     const Graph& graph = model_.graph;
@@ -68,7 +62,7 @@ class Groups {
       }
       for (NodeId reader : consumers_[id]) {
         if (models::is<models::Add>(graph[reader])) continue;
-        if (!can_undo(reader)) return false;
+        if (!can_undo_scaling(model_, reader, uses_)) return false;
         group.layers.push_back(reader);
         group.read.push_back(id);
       }
@@ -103,6 +97,12 @@ bool is_depthwise(const models::Model& model, NodeId convolution) {
   const auto groups = models::get_if<models::Conv2d>(node)->groups;
   const auto& weight = model.parameters.at(node.params.at("weight"));
   return groups > 1 && groups == weight.size(0) && weight.size(1) == 1;
+}
+
+bool can_undo_scaling(const models::Model& model, NodeId reader, const ParameterUses& uses) {
+  const auto* conv = models::get_if<models::Conv2d>(model.graph[reader]);
+  return conv && is_own(model.graph[reader], "weight", uses) &&
+         (conv->groups == 1 || is_depthwise(model, reader));
 }
 
 bool has_depthwise(const models::Model& model) {
