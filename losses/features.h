@@ -12,6 +12,13 @@ namespace zsq::losses {
 at::Tensor feature_error(const std::vector<at::Tensor>& student,
                          const std::vector<at::Tensor>& teacher);
 
+// The same relative to the variance of what the teacher has there, so that every map counts alike
+// whatever its size, and no weight has to be found for a network: over L maps of N images each,
+//   1 / (L N) sum_ln  |F_ln^S - F_ln^T|^2 / |F_ln^T - mean(F_ln^T)|^2.
+// A map that is the same everywhere counts nothing.
+at::Tensor relative_feature_error(const std::vector<at::Tensor>& student,
+                                  const std::vector<at::Tensor>& teacher);
+
 // Channel attention (HAST 2303.13826, eq. 8): with a_nc the mean square of channel c in image n and
 // A_n = a_n / |a_n|_2,
 //   sum_l mean_nc (A_l^S - A_l^T)^2

@@ -13,19 +13,21 @@ enum class LossTerm {
   perturbed_kl_divergence,
   easy_cross_entropy,
   grad_cam,
-  pseudo_label_cross_entropy
+  pseudo_label_cross_entropy,
+  relative_feature_mse
 };
 
 template <>
 struct EnumNames<LossTerm> {
-  static constexpr std::array<std::string_view, 8> names{"kl_divergence",
+  static constexpr std::array<std::string_view, 9> names{"kl_divergence",
                                                          "feature_mse",
                                                          "channel_attention",
                                                          "cross_entropy",
                                                          "perturbed_kl_divergence",
                                                          "easy_cross_entropy",
                                                          "grad_cam",
-                                                         "pseudo_label_cross_entropy"};
+                                                         "pseudo_label_cross_entropy",
+                                                         "relative_feature_mse"};
 };
 
 // Written "name=weight", or "name" for weight 1.

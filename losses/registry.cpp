@@ -67,6 +67,12 @@ constexpr std::array kTerms{
                                                   in.perturbed_teacher_logits, in.temperature,
                                                   in.logits_divisor);
              }},
+    Term{.name = LossTerm::relative_feature_mse,
+         .needs_features = true,
+         .value =
+             [](const TermInputs& in) {
+               return relative_feature_error(in.student_features, in.teacher_features);
+             }},
 };
 
 }  // namespace

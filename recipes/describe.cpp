@@ -58,6 +58,11 @@ void validate_learning(const Recipe& recipe) {
       !std::all_of(recipe.finetune.loss_terms.begin(), recipe.finetune.loss_terms.end(), perturbed),
       "finetune.loss_terms: perturbed_kl_divergence follows the gradient of the other terms, "
       "and there is none; write [kl_divergence=1, perturbed_kl_divergence=1]");
+  require(
+      recipe.finetune.optimizer != Optimizer::adam || recipe.finetune.inundation == Inundation::off,
+      "finetune.optimizer=adam takes steps of its own length, which finetune.inundation=" +
+          std::string(enum_name(recipe.finetune.inundation)) +
+          " would change; set finetune.inundation=off");
   const bool reconstructs = recipe.reconstruct.iterations > 0;
   const bool on_images = needs_images(recipe.quantize.weights.rounding);
   require(

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_zero.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
@@ -14,9 +15,18 @@
 namespace zsq::train {
 namespace {
 
+constexpr double kUnitBeta1 = 0.9, kUnitBeta2 = 0.99;
+
 std::vector<at::Tensor> zeros_of(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> zeros;
   for (const auto& tensor : tensors) zeros.push_back(at::zeros_like(tensor.detach()));
+  return zeros;
+}
+
+NamedTensors zeros_of(const NamedTensors& named) {
+  NamedTensors zeros;
+  for (const auto& [name, tensor] : named)
+    zeros.emplace_back(name, at::zeros_like(tensor.detach()));
   return zeros;
 }
 
@@ -110,6 +120,27 @@ NamedTensors Nesterov::state() const {
   NamedTensors state;
   for (std::size_t i = 0; i < names_.size(); ++i) state.emplace_back(names_[i], velocities_[i]);
   return state;
+}
+
+void StepRule::stop() const {
+  for (const auto& [name, tensor] : state()) tensor.zero_();
+}
+
+UnitAdam::UnitAdam(const NamedTensors& parameters, std::vector<at::Tensor> units)
+    : parameters_(tensors_of(parameters)),
+      units_(std::move(units)),
+      moves_(zeros_of(parameters)),
+      adam_(moves_, kUnitBeta1, kUnitBeta2) {}
+
+void UnitAdam::step(const std::vector<at::Tensor>& gradients, double lr) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> of_moves;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    of_moves.push_back(gradients[i].mul(units_[i]));
+  at::_foreach_zero_(adam_.parameters());
+  adam_.step(of_moves, lr);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].addcmul_(moves_[i].second, units_[i]);
 }
 
 }  // namespace zsq::train

@@ -47,18 +47,44 @@ class Tether {
   std::vector<at::Tensor> tensors_, starts_;
 };
 
+// How tensors follow their gradients.
+class StepRule {
+ public:
+  virtual ~StepRule() = default;
+  virtual void step(const std::vector<at::Tensor>& gradients, double lr) = 0;
+  virtual const std::vector<at::Tensor>& parameters() const = 0;
+  virtual NamedTensors state() const = 0;
+  void stop() const;  // forgets earlier gradients
+};
+
 // SGD with Nesterov momentum: v <- momentum * v + g,  w <- w - lr * (g + momentum * v).
-class Nesterov {
+class Nesterov final : public StepRule {
  public:
   Nesterov(const NamedTensors& parameters, double momentum);
-  void step(const std::vector<at::Tensor>& gradients, double lr);
-  const std::vector<at::Tensor>& parameters() const { return parameters_; }
-  NamedTensors state() const;
+  void step(const std::vector<at::Tensor>& gradients, double lr) override;
+  const std::vector<at::Tensor>& parameters() const override { return parameters_; }
+  NamedTensors state() const override;
 
  private:
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_, velocities_;
   double momentum_;
+};
+
+// Adam on w / unit, beta 0.9 and 0.99: w <- w - lr * unit * m / sqrt(v), which moves a value by at
+// most about lr units in a step, and by less the less its gradients agree in sign.
+class UnitAdam final : public StepRule {
+ public:
+  // One unit for each parameter, f32, of a shape that broadcasts to it.
+  UnitAdam(const NamedTensors& parameters, std::vector<at::Tensor> units);
+  void step(const std::vector<at::Tensor>& gradients, double lr) override;
+  const std::vector<at::Tensor>& parameters() const override { return parameters_; }
+  NamedTensors state() const override { return adam_.state(); }
+
+ private:
+  std::vector<at::Tensor> parameters_, units_;
+  NamedTensors moves_;  // of the last step, in units
+  Adam adam_;           // moves them
 };
 
 }  // namespace zsq::train

@@ -13,6 +13,7 @@ namespace zsq {
 enum class Inundation { exact, published, off };
 enum class KlReduction { batchmean, mean };
 enum class LearnableScales { none, activations, all };
+enum class Optimizer { nesterov, adam };
 
 template <>
 struct EnumNames<Inundation> {
@@ -26,6 +27,11 @@ struct EnumNames<KlReduction> {
 template <>
 struct EnumNames<LearnableScales> {
   static constexpr std::array<std::string_view, 3> names{"none", "activations", "all"};
+};
+
+template <>
+struct EnumNames<Optimizer> {
+  static constexpr std::array<std::string_view, 2> names{"nesterov", "adam"};
 };
 
 struct TrainOptions {
@@ -42,8 +48,9 @@ struct TrainOptions {
   double easy_difficulty = 0.5;
   double reliable_entropy = 0.3, unreliable_weight = 0.5;
   double low_pass_cutoff = 0;  // of the student's images; 0: none
-  double lr = 1e-4;            // conv and linear weights
-  double affine_lr = 1e-5;     // BatchNorm gamma and beta, biases
+  Optimizer optimizer = Optimizer::nesterov;
+  double lr = 1e-4;         // conv and linear weights
+  double affine_lr = 1e-5;  // BatchNorm gamma and beta, biases
   double momentum = 0.9;
   Inundation inundation = Inundation::exact;
   double crossing_rate = 1e-3;  // T
@@ -61,6 +68,11 @@ struct TrainOptions {
 // How a step moves the weights.
 template <class Visitor, class Options>
 void visit_update_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"finetune.optimizer",
+                    "of weights, gamma, beta and biases. adam needs inundation=off, and its rates "
+                    "are relative: lr in scales of the weight's grid, affine_lr in sizes of gamma",
+                    "", 0, 0, "arXiv 1412.6980"},
+        o.optimizer);
   visit(SettingInfo{"finetune.lr", "learning rate of conv and linear weights", "", 0, 10}, o.lr);
   visit(SettingInfo{"finetune.affine_lr", "learning rate of BatchNorm gamma, beta and biases", "",
                     0, 10},
@@ -93,8 +105,9 @@ void visit_loss_settings(Visitor&& visit, Options& o) {
       o.kl_reduction);
   visit(SettingInfo{"finetune.loss_terms",
                     "terms of the student's loss (name=weight): KL divergence of the logits; "
-                    "feature_mse and channel_attention compare maps at residual additions and ends "
-                    "of stages; perturbed_kl_divergence is on images that are made harder; "
+                    "feature_mse, relative_feature_mse (each map relative to its variance) and "
+                    "channel_attention compare maps at residual additions and ends of stages; "
+                    "perturbed_kl_divergence is on images that are made harder; "
                     "easy_cross_entropy counts images of low difficulty; grad_cam compares class "
                     "activation maps; pseudo_label_cross_entropy takes labels from the teacher",
                     "weight", 0, 1e9, "AIT 3; PLF; HAST"},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/parameters.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <iterator>
@@ -11,6 +13,21 @@
 #include "core/error.h"
 
 namespace zsq::train {
+namespace {
+
+// visit(node, name of the parameter), each parameter once.
+template <class Visit>
+void for_each_affine(const quant::Student& student, Visit&& visit) {
+  std::set<std::string> seen;  // a parameter may serve several nodes
+  for (const auto& node : student.graph.nodes)
+    for (const char* role : {"gamma", "beta", "bias"}) {
+      const auto found = node.params.find(role);
+      if (found != node.params.end() && seen.insert(found->second).second)
+        visit(node, found->second);
+    }
+}
+
+}  // namespace
 
 std::vector<losses::RunningMoments> running_moments(const models::Model& teacher) {
   std::vector<losses::RunningMoments> running;
@@ -25,15 +42,25 @@ std::vector<losses::RunningMoments> running_moments(const models::Model& teacher
 
 NamedTensors affine_parameters(const quant::Student& student) {
   NamedTensors affine;
-  std::set<std::string> seen;  // a parameter may serve several nodes
-  for (const auto& node : student.graph.nodes) {
-    for (const char* role : {"gamma", "beta", "bias"}) {
-      const auto found = node.params.find(role);
-      if (found == node.params.end() || !seen.insert(found->second).second) continue;
-      affine.emplace_back(found->second, student.parameters.at(found->second));
-    }
-  }
+  for_each_affine(student, [&](const models::Node&, const std::string& name) {
+    affine.emplace_back(name, student.parameters.at(name));
+  });
   return affine;
+}
+
+std::vector<at::Tensor> affine_units(const quant::Student& student) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> units;
+  for_each_affine(student, [&](const models::Node& node, const std::string& name) {
+    const auto gamma = node.params.find("gamma");
+    if (gamma != node.params.end()) {
+      units.push_back(student.parameters.at(gamma->second).detach().abs());
+      return;
+    }
+    const auto size = student.parameters.at(name).detach().square().mean().sqrt();
+    units.push_back(at::where(size.gt(0), size, 1));
+  });
+  return units;
 }
 
 NamedTensors trainable(const NamedTensors& tensors) {

@@ -13,6 +13,10 @@ std::vector<losses::RunningMoments> running_moments(const models::Model& teacher
 // BatchNorm gamma and beta, biases of convolutions and linear layers.
 NamedTensors affine_parameters(const quant::Student& student);
 
+// In the same order, what a change of each is measured by: of gamma and beta the size of gamma,
+// which is the deviation of the channel; of a bias the root mean square of its values.
+std::vector<at::Tensor> affine_units(const quant::Student& student);
+
 // Those that require a gradient.
 NamedTensors trainable(const NamedTensors& tensors);
 

@@ -42,6 +42,13 @@ at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
   return at::stack(at::_foreach_norm(gradients)).isfinite().all().logical_not();
 }
 
+std::unique_ptr<StepRule> affine_rule(const quant::Student& student, const TrainOptions& options) {
+  const auto parameters = affine_parameters(student);
+  if (options.optimizer == Optimizer::adam)
+    return std::make_unique<UnitAdam>(parameters, affine_units(student));
+  return std::make_unique<Nesterov>(parameters, options.momentum);
+}
+
 }  // namespace
 
 // The gradients of all ranks added up, and with them `numbers` ([] each), in one collective.
@@ -133,7 +140,7 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   done(Part::student_forward);
   const std::vector<at::Tensor> no_scales;
   const auto& weights = weights_.weights();
-  const auto& affine = affine_.parameters();
+  const auto& affine = affine_->parameters();
   const auto& scales = scales_ ? scales_->scales() : no_scales;
   auto parameters = weights;
   parameters.insert(parameters.end(), affine.begin(), affine.end());
@@ -157,7 +164,7 @@ StudentStep Step::student_step(const Batch& batch, double factor) {
   const auto pass = student_pass(batch);
   update_unless(pass.skipped, student_state(), [&] {
     weights_.step(pass.weight_gradients, factor);
-    affine_.step(pass.affine_gradients, options_.affine_lr * factor);
+    affine_->step(pass.affine_gradients, options_.affine_lr * factor);
     if (scales_) scales_->step(pass.scale_gradients, options_.scale_lr * factor);
   });
   done(Part::student_update);
@@ -179,7 +186,7 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
       running_(running_moments(teacher)),
       adam_(trainable(generator.parameters()), generator.options().beta1,
             generator.options().beta2),
-      affine_(affine_parameters(student), options.momentum),
+      affine_(affine_rule(student, options)),
       weights_(student, options) {
   if (losses::any_needs(options.loss_terms, &losses::Term::needs_features)) {
     feature_nodes_ = models::feature_nodes(teacher.graph, teacher.parameters);
@@ -189,12 +196,12 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
   if (losses::any_needs(options.loss_terms, &losses::Term::needs_classifier))
     classifier_ = models::classifier_weight(teacher);
   for (const auto& weight : weights_.weights()) weight.requires_grad_(true);
-  for (const auto& parameter : affine_.parameters()) parameter.requires_grad_(true);
+  for (const auto& parameter : affine_->parameters()) parameter.requires_grad_(true);
 }
 
 Step::~Step() {
   for (const auto& weight : weights_.weights()) weight.requires_grad_(false);
-  for (const auto& parameter : affine_.parameters()) parameter.requires_grad_(false);
+  for (const auto& parameter : affine_->parameters()) parameter.requires_grad_(false);
 }
 
 std::pair<double, double> Step::rehearse() {
@@ -246,9 +253,9 @@ std::vector<at::Tensor> Step::student_state() const {
   const auto append = [&](const std::vector<at::Tensor>& more) {
     tensors.insert(tensors.end(), more.begin(), more.end());
   };
-  append(affine_.parameters());
+  append(affine_->parameters());
   append(tensors_of(weights_.state()));
-  append(tensors_of(affine_.state()));
+  append(tensors_of(affine_->state()));
   if (scales_) {
     append(scales_->scales());
     append(tensors_of(scales_->state()));
@@ -258,7 +265,7 @@ std::vector<at::Tensor> Step::student_state() const {
 
 void Step::restart_student() {
   const at::NoGradGuard no_grad;
-  for (const auto& velocity : affine_.state()) velocity.second.zero_();
+  affine_->stop();
   weights_.stop();
   learnable_scales();
 }
@@ -273,7 +280,7 @@ NamedTensors Step::state() const {
   }
   append("generator/", generator_.parameters());
   append("adam/", adam_.state());
-  append("affine/", affine_.state());
+  append("affine/", affine_->state());
   append("weights/", weights_.state());
   if (scales_) append("scales/", scales_->state());
   return state;

@@ -3,6 +3,7 @@
 // on GPUs are those of its precision (models/float32_products.h).
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "losses/losses.h"
@@ -136,7 +137,7 @@ class Step {
   at::Tensor classifier_;  // of the teacher, where a term of the loss needs it
   std::vector<losses::RunningMoments> running_;
   Adam adam_;
-  Nesterov affine_;
+  std::unique_ptr<StepRule> affine_;
   WeightSteps weights_;
   std::optional<ScaleSteps> scales_;  // once there are activation scales
   std::function<void(Part)> part_done_;

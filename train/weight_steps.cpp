@@ -28,7 +28,11 @@ WeightSteps::WeightSteps(const quant::Student& student, const TrainOptions& opti
   for (const auto& site : sites_) {
     quant::require_uniform(site.op->spec().format, "gradient inundation");
     weights_.push_back(student.parameters.at(site.parameter));
-    velocities_.push_back(at::zeros_like(weights_.back().detach()));
+  }
+  if (options.optimizer == Optimizer::adam) {
+    adam_ = std::make_unique<UnitAdam>(named_weights(), grid_scales());
+  } else {
+    for (const auto& weight : weights_) velocities_.push_back(at::zeros_like(weight.detach()));
   }
   const auto layers = std::ssize(sites_);
   sizes_ = at::tensor(sizes_of(weights_), at::kDouble).to(weights_[0].device());
@@ -45,8 +49,9 @@ void WeightSteps::step(const std::vector<at::Tensor>& gradients, double factor) 
     any_range = any_range || sites_[layer].op->range_every_step();
   }
   const bool exact = options_.inundation == Inundation::exact;
-  const auto moved =
-      exact ? inundate(layers, gradients, factor) : plain_step(layers, gradients, factor);
+  const auto moved = adam_   ? adam_step(layers, gradients, factor)
+                     : exact ? inundate(layers, gradients, factor)
+                             : plain_step(layers, gradients, factor);
   const auto add = [&](std::int64_t column, const at::Tensor& values) {
     sums_.select(1, column).add_(values);
   };
@@ -92,6 +97,14 @@ WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
   return {k, changed_codes(before, layers)};
 }
 
+WeightSteps::Moved WeightSteps::adam_step(const Layers& layers,
+                                          const std::vector<at::Tensor>& gradients, double factor) {
+  auto before = layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) before[i].weight = weights_[i].clone();
+  adam_->step(gradients, options_.lr * factor);
+  return {at::ones_like(sizes_), changed_codes(before, layers)};
+}
+
 // Codes are taken with the ranges that the moved weights would have, as the published code does.
 double WeightSteps::published_k(std::size_t layer, const at::Tensor& step, double target) const {
   const auto& weight = weights_[layer];
@@ -108,14 +121,35 @@ double WeightSteps::published_k(std::size_t layer, const at::Tensor& step, doubl
 }
 
 void WeightSteps::stop() {
+  if (adam_) adam_->stop();
   for (const auto& velocity : velocities_) velocity.zero_();
+}
+
+NamedTensors WeightSteps::named_weights() const {
+  NamedTensors named;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    named.emplace_back(sites_[i].parameter, weights_[i]);
+  return named;
+}
+
+// As they are now, of shapes that broadcast to the weights.
+std::vector<at::Tensor> WeightSteps::grid_scales() const {
+  std::vector<at::Tensor> scales;
+  const auto grids = cuda_kernels::layer_grids(quant::weight_layers(sites_, student_.parameters));
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(weights_[i].dim()), 1);
+    shape[0] = -1;
+    scales.push_back(grids[i].scale.detach().view(shape).clone());
+  }
+  return scales;
 }
 
 NamedTensors WeightSteps::state() const {
   NamedTensors state;
-  for (std::size_t layer = 0; layer < sites_.size(); ++layer) {
+  if (adam_)
+    for (const auto& [name, tensor] : adam_->state()) state.emplace_back("adam/" + name, tensor);
+  for (std::size_t layer = 0; layer < velocities_.size(); ++layer)
     state.emplace_back("velocity/" + sites_[layer].parameter, velocities_[layer]);
-  }
   state.emplace_back("layer_sums", sums_);
   return state;
 }

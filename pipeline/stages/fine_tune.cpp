@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stages/stages.h"
+#include "quant/data_free/equalize.h"
 
 namespace zsq::pipeline {
 
 train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& stage,
                              quant::Student& student) {
   generator::Generator generator(context.teacher, stage.generator, context.seed);
-  return train::run({.teacher = context.teacher,
+  // Whose maps have the units of the student's.
+  const models::Model teacher = quant::equalize(context.teacher, student.options);
+  return train::run({.teacher = teacher,
                      .student = student,
                      .generator = generator,
                      .options = stage.options,

@@ -4,7 +4,6 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "formats/hugging_face.h"
-#include "losses/registry.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/memory_plan.h"
@@ -27,16 +26,6 @@ void warn_of_zero_points(const QuantOptions& options, Observer& observer) {
                           " runs slowly: " + std::string(rules.weights.cost_of_zero_points));
 }
 
-void require_features_in_units_of_the_teacher(const Recipe& recipe) {
-  const auto& terms = recipe.finetune.loss_terms;
-  if (recipe.quantize.equalize == Equalization::none ||
-      !losses::any_needs(terms, &losses::Term::needs_features))
-    return;
-  throw Error(ErrorCode::usage,
-              "finetune.loss_terms compares feature maps with the teacher's, which "
-              "quantize.equalize scales per channel; set that to none, or leave the term out");
-}
-
 // Where each rank looks at a clock of its own, they take different ways.
 void require_fixed_schedule(const Recipe& recipe, const parallel::Communicator& ranks) {
   if (!parallel::several(ranks) || recipe.process.time_budget.seconds <= 0) return;
@@ -55,7 +44,6 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   }
   validate(recipe);
   require_fixed_schedule(recipe, parallel::current());
-  require_features_in_units_of_the_teacher(recipe);
   warn_of_zero_points(recipe.quantize, observer);
   const bool has_data = !recipe.data.eval_data.empty();
   if (options.min_top1 > 0 && !has_data)

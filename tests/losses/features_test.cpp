@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "losses/features.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -43,6 +46,20 @@ TEST(FeatureError, SumsTheMeansOverTheMaps) {
   expect_slope(feature_error);
 }
 
+// Errors 4 + 9 of spread 10 in a map of one image; 1 of spread 2 in one that is constant otherwise.
+TEST(RelativeFeatureError, ComparesEachImagesErrorWithItsSpread) {
+  const auto a = at::tensor({1.0f, 2.0f, 3.0f, 4.0f}).view({1, 2, 1, 2});
+  const auto b = at::tensor({1.0f, 0.0f, 3.0f, 1.0f}).view({1, 2, 1, 2});  // mean 1.25
+  const double spread = 1 + 0 + 9 + 1 - 4 * 1.25 * 1.25;
+  EXPECT_NEAR(relative_feature_error({a}, {b}).item<double>(), 13 / spread, 1e-6);
+  // The size of a map does not count, an image without spread counts nothing, maps are averaged.
+  EXPECT_NEAR(relative_feature_error({a * 100}, {b * 100}).item<double>(), 13 / spread, 1e-5);
+  const auto twice =
+      relative_feature_error({at::cat({a, a}), b}, {at::cat({b, at::ones_like(b)}), b});
+  EXPECT_NEAR(twice.item<double>(), 13 / spread / 4, 1e-6);
+  expect_slope(relative_feature_error);
+}
+
 TEST(ChannelAttentionError, ComparesWhichChannelsAreStrong) {
   // Mean squares per channel 9, 16 | 0, 4 against 1, 0 | 0, 1.
   const auto a = at::tensor({3.0f, -3.0f, 4.0f, 4.0f, 0.0f, 0.0f, -2.0f, 2.0f}).view({2, 2, 1, 2});
@@ -77,7 +94,8 @@ TEST(GradCamError, IsThatOfTheClassActivationMaps) {
 TEST(FeatureTerms, LeaveTheTeacherAlone) {
   const auto student = at::randn({1, 2, 2, 2}).requires_grad_(true);
   const auto teacher = at::randn({1, 2, 2, 2}).requires_grad_(true);
-  for (const Term term : {Term(feature_error), Term(channel_attention_error)}) {
+  for (const Term term :
+       {Term(feature_error), Term(relative_feature_error), Term(channel_attention_error)}) {
     term({student}, {teacher}).backward();
     EXPECT_FALSE(teacher.grad().defined());
     EXPECT_THROW(term({student}, {}), Error);

@@ -51,6 +51,47 @@ TEST(Nesterov, FollowsItsFormula) {
   EXPECT_NEAR(w[0].item<double>(), expected, 1e-5);
 }
 
+TEST(UnitAdam, MovesInUnits) {
+  auto w = at::tensor({1.0f, -2.0f, 3.0f, 4.0f}).view({2, 2}).requires_grad_(true);
+  const auto unit = at::tensor({0.5f, 0.0f}).view({2, 1});
+  UnitAdam adam({{"w", w}}, {unit});
+  double expected = 1, mean = 0, square = 0;
+  for (int t = 1; t <= 4; ++t) {
+    const double g = t == 3 ? -0.7 : 0.3 * t;  // of w; of w / unit half of it
+    const auto of_w = static_cast<float>(g);
+    adam.step({at::tensor({of_w, 0.0f, of_w, of_w}).view({2, 2})}, 0.1);
+    mean = 0.9 * mean + 0.1 * 0.5 * g;
+    square = 0.99 * square + 0.01 * 0.25 * g * g;
+    expected -= 0.1 * 0.5 * (mean / (1 - std::pow(0.9, t))) /
+                (std::sqrt(square / (1 - std::pow(0.99, t))) + 1e-8);
+  }
+  EXPECT_NEAR(w[0][0].item<double>(), expected, 1e-5);
+  EXPECT_EQ(w[0][1].item<double>(), -2);  // no gradient
+  EXPECT_EQ(w[1][0].item<double>(), 3);   // no unit
+}
+
+TEST(UnitAdam, MovesAtMostOneUnitOfTheRateWhateverTheGradient) {
+  for (const float g : {1e-4f, 1.0f, 1e4f}) {
+    auto w = at::tensor({1.0f});
+    UnitAdam adam({{"w", w}}, {at::tensor({2.0f})});
+    adam.step({at::tensor({g})}, 0.01);
+    EXPECT_NEAR(w.item<double>(), 1 - 0.02, 1e-5) << g;
+  }
+}
+
+TEST(StepRule, ForgetsEarlierGradientsWhenStopped) {
+  auto w = at::tensor({1.0f});
+  UnitAdam adam({{"w", w}}, {at::tensor({1.0f})});
+  Nesterov sgd({{"w", w}}, 0.9);
+  for (StepRule* rule : std::initializer_list<StepRule*>{&adam, &sgd}) {
+    rule->step({at::tensor({1.0f})}, 0.1);
+    rule->stop();
+    const auto before = w.clone();
+    rule->step({at::tensor({0.0f})}, 0.1);
+    EXPECT_TRUE(w.equal(before));
+  }
+}
+
 // As on a device that is not waited for: one code path whether the step counts or not.
 TEST(Adam, ChangesNothingWhereItIsToSkip) {
   const auto no = at::zeros({}, at::kBool), yes = at::ones({}, at::kBool);

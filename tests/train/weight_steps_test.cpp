@@ -78,6 +78,25 @@ TEST(WeightSteps, OffIsPlainNesterov) {
   EXPECT_LT((steps.weights()[1] - expected).abs().max().item<double>(), 1e-5);
 }
 
+// Every weight of a layer moves by the rate times its channel's scale where its gradient is not 0.
+TEST(WeightSteps, AdamMovesInScalesOfTheGrid) {
+  Tiny tiny;
+  tiny.options.optimizer = Optimizer::adam;
+  tiny.options.inundation = Inundation::off;
+  tiny.options.lr = 0.1;
+  WeightSteps steps(tiny.student, tiny.options);
+  const auto site = quant::weight_sites(tiny.student)[1];
+  const auto start = steps.weights()[1].clone();
+  const auto scale = site.op->grid(start, tiny.student.parameters).scale.view({-1, 1, 1, 1});
+  const auto before = codes(tiny.student, site, start);
+  const auto g = random_gradients(steps, 0);
+  steps.step(g, 0.5);
+  const auto expected = start - 0.05 * scale * g[1].sign();
+  EXPECT_LT((steps.weights()[1] - expected).abs().max().item<double>(), 1e-5);
+  const auto changed = codes(tiny.student, site, steps.weights()[1]).ne(before);
+  EXPECT_NEAR(steps.report()[1].crossings, changed.to(at::kDouble).mean().item<double>(), 1e-9);
+}
+
 // The published variant against the search written out for one layer, with ranges computed again.
 TEST(WeightSteps, PublishedSearchTakesCodesWithMovedRanges) {
   Tiny tiny(1, four_bits(/*range_every_step=*/true));
