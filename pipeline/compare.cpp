@@ -14,8 +14,8 @@
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/reparametrize.h"
 #include "pipeline/report/json.h"
-#include "pipeline/rotation.h"
 #include "pipeline/session.h"
 #include "quant/data_free/equalize.h"
 #include "quant/fold_batch_norm.h"
@@ -33,8 +33,7 @@ constexpr std::int64_t kBatch = 16;
 // scaled or rotated, so that its layers compare with those of the run.
 models::Model as_quantized_in(const std::filesystem::path& run, models::Model network) {
   const Recipe recipe = load_recipe((run / "resolved.yaml").string());
-  return quant::equalize(pipeline::rotated_where_asked(std::move(network), recipe),
-                         recipe.quantize);
+  return quant::equalize(pipeline::reparametrized(std::move(network), recipe), recipe.quantize);
 }
 
 bool is_run(const std::filesystem::path& path) {

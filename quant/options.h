@@ -112,6 +112,7 @@ struct QuantOptions {
   ActivationOptions activations;
   Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
+  std::int64_t split_channels = 0;      // images; 0: none
   std::int64_t rotation = 0;            // images; 0: none
   std::int64_t channel_correction = 0;  // images; 0: none
   std::int64_t first_last_bits = 8;     // 0: the same bits as the rest (deploy)
@@ -217,6 +218,13 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                     "(inverted_residuals), or before all convolutions",
                     "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
+  visit(
+      SettingInfo{"quantize.split_channels",
+                  "dead-leaves images that tell which channels before depthwise convolutions "
+                  "suffer most from fewer than 8 bits: copies of them take the places of channels "
+                  "that are always 0; 0: none. Needs equalize=depthwise",
+                  "images", 0, 1e6, "arXiv 1901.09504"},
+      o.split_channels);
   visit(
       SettingInfo{"quantize.rotation",
                   "dead-leaves images on whose correlations the channels of linear bottlenecks are "

@@ -21,6 +21,9 @@ void validate_quantizers(const QuantOptions& q) {
       "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
       "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
       "quantize.weights.range_every_step=false");
+  require(q.split_channels == 0 || q.equalize == Equalization::depthwise,
+          "quantize.split_channels shifts copies of a channel by parts of a step of its own, which "
+          "only quantize.equalize=depthwise gives it; set that, or split_channels=0");
   require(q.mode == Mode::deploy || q.activations.layer_bits.empty(),
           "quantize.activations.layer_bits is of the mode deploy; in the mode paper all "
           "activations have quantize.activations.num_bits");

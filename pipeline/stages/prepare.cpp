@@ -9,7 +9,7 @@
 #include "pipeline/memory_plan.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/rotation.h"
+#include "pipeline/reparametrize.h"
 #include "pipeline/run_state.h"
 #include "pipeline/session.h"
 #include "quant/target_rules.h"
@@ -124,7 +124,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   resolve_preprocessing(run.teacher, run.recipe, observer);
   require_statistics(run.teacher, run.recipe, observer);
   fit_into_memory(run.teacher, run.recipe, observer);
-  run.teacher = rotated_where_asked(std::move(run.teacher), run.recipe);
+  run.teacher = reparametrized(std::move(run.teacher), run.recipe);
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

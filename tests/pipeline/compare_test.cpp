@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/rotation.
+// Covers also pipeline/reparametrize.
 #include "pipeline/compare.h"
 
 #include <ATen/TensorOperators.h>
