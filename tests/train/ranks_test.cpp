@@ -64,10 +64,10 @@ void expect_near(double a, double b, double tolerance) {
 
 // Losses of every iteration and the last weights are those of one rank, to float tolerance; those
 // of all ranks are equal in each bit. Sums have another order on several ranks and other CPUs, so
-// that an activation next to a threshold may take the other code: at 8 bits that is within 2e-3 of
-// the student's loss, at 4 bits a hundredth of it.
+// that an activation next to a threshold may take the other code: at 8 bits that is within 5e-3 of
+// the student's loss (3e-3 on an Intel Xeon with AMX), at 4 bits a hundredth of it.
 void expect_like_one_rank(int size, const Change& change, std::int64_t activation_bits = 8) {
-  const double of_student_loss = activation_bits == 8 ? 2e-3 : 0.05;
+  const double of_student_loss = activation_bits == 8 ? 5e-3 : 0.05;
   RankRun one(activation_bits);
   run_one(one, parallel::alone(), change);
   const auto runs = run_on(size, change, activation_bits);
