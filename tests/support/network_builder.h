@@ -49,6 +49,9 @@ class NetworkBuilder {
   models::NodeId relu(const std::string& name, models::NodeId x) {
     return op(name, models::Clip{}, {x});
   }
+  models::NodeId relu6(const std::string& name, models::NodeId x) {
+    return op(name, models::Clip{0, 6}, {x});
+  }
   // conv "<name>", BatchNorm "<name>.bn" and ReLU "<name>.relu"
   models::NodeId conv_bn(const std::string& name, models::NodeId x, std::int64_t in,
                          std::int64_t out, std::int64_t kernel = 3, std::int64_t groups = 1);

@@ -18,20 +18,16 @@ using models::NodeId;
 
 constexpr std::int64_t kChannels = 6;
 
-NodeId relu6(test::NetworkBuilder& net, const std::string& name, NodeId x) {
-  return net.op(name, models::Clip{0, 6}, {x});
-}
-
 // Two inverted residuals; "project1" and the sum "add" are linear. The kernel of the layer that
 // reads them is 1 in a bottleneck.
 models::Model inverted_residuals(std::int64_t kernel = 1) {
   test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(5));
-  NodeId x = relu6(net, "stem.relu6", net.conv_bn("stem", net.input(), 3, 8));
+  NodeId x = net.relu6("stem.relu6", net.conv_bn("stem", net.input(), 3, 8));
   x = net.conv_bn("project1", x, 8, kChannels, 1);
-  NodeId y = relu6(net, "a", net.conv_bn("expand1", x, kChannels, 12, kernel));
-  y = relu6(net, "b", net.conv_bn("depthwise1", y, 12, 12, 3, 12));
+  NodeId y = net.relu6("a", net.conv_bn("expand1", x, kChannels, 12, kernel));
+  y = net.relu6("b", net.conv_bn("depthwise1", y, 12, 12, 3, 12));
   x = net.op("add", models::Add{}, {x, net.conv_bn("project2", y, 12, kChannels, 1)});
-  y = relu6(net, "c", net.conv_bn("expand2", x, kChannels, 12, kernel));
+  y = net.relu6("c", net.conv_bn("expand2", x, kChannels, 12, kernel));
   return net.finish(net.conv("head", y, 12, 4));
 }
 
@@ -71,9 +67,9 @@ TEST(RotateBottlenecks, TheFunctionStays) {
 TEST(RotateBottlenecks, ChannelsHaveTheSameVarianceAndMeanZero) {
   // One reader, so that its tensor alone decides.
   test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(5));
-  NodeId x = net.conv_bn("project", relu6(net, "relu6", net.conv_bn("stem", net.input(), 3, 8)), 8,
+  NodeId x = net.conv_bn("project", net.relu6("relu6", net.conv_bn("stem", net.input(), 3, 8)), 8,
                          kChannels, 1);
-  x = relu6(net, "a", net.conv_bn("expand", x, kChannels, 12, 1));
+  x = net.relu6("a", net.conv_bn("expand", x, kChannels, 12, 1));
   auto model = net.finish(net.conv("head", x, 12, 4));
   model.parameters.at("project.bn.gamma") =
       at::tensor({0.1, 3.0, -0.5, 1.0, 2.0, 0.02}, at::kFloat);

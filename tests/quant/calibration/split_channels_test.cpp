@@ -21,10 +21,6 @@ using models::NodeId;
 
 constexpr std::int64_t kWidth = 6;
 
-NodeId relu6(test::NetworkBuilder& net, const std::string& name, NodeId x) {
-  return net.op(name, models::Clip{0, 6}, {x});
-}
-
 at::Tensor& parameter(models::Model& model, const std::string& name) {
   return model.parameters.at(name);
 }
@@ -33,8 +29,8 @@ at::Tensor& parameter(models::Model& model, const std::string& name) {
 // away from 6. Channel 2 alone matters.
 models::Model network() {
   test::NetworkBuilder net({3, 8, 8}, test::varied_parameters(5));
-  NodeId x = relu6(net, "a", net.conv_bn("stem", net.input(), 3, kWidth));
-  x = relu6(net, "b", net.conv_bn("depthwise", x, kWidth, kWidth, 3, kWidth));
+  NodeId x = net.relu6("a", net.conv_bn("stem", net.input(), 3, kWidth));
+  x = net.relu6("b", net.conv_bn("depthwise", x, kWidth, kWidth, 3, kWidth));
   x = net.conv_bn("project", x, kWidth, 4, 1);
   x = net.op("pool", models::GlobalAvgPool{}, {x});
   x = net.op("flatten", models::Flatten{}, {x});

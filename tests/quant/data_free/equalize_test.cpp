@@ -109,14 +109,11 @@ TEST(Equalize, SharedParametersStay) {
 // An inverted residual, twice: a linear tensor, its sum with another, and their readers.
 models::Model inverted_residuals() {
   test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(5));
-  const auto relu6 = [&](const std::string& name, NodeId x) {
-    return net.op(name, models::Clip{0, 6}, {x});
-  };
   NodeId x = net.conv_bn("stem", net.input(), 3, 8);
-  NodeId y = relu6("a", net.conv_bn("expand1", x, 8, 8, 1));
-  y = relu6("b", net.conv_bn("depthwise1", y, 8, 8, 3, 8));
+  NodeId y = net.relu6("a", net.conv_bn("expand1", x, 8, 8, 1));
+  y = net.relu6("b", net.conv_bn("depthwise1", y, 8, 8, 3, 8));
   x = net.op("add", models::Add{}, {x, net.conv_bn("project1", y, 8, 8, 1)});
-  y = relu6("c", net.conv_bn("expand2", x, 8, 8, 1));
+  y = net.relu6("c", net.conv_bn("expand2", x, 8, 8, 1));
   return net.finish(net.conv("head", y, 8, 4));
 }
 
