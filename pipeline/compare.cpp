@@ -30,7 +30,7 @@ using models::NodeId;
 constexpr std::int64_t kBatch = 16;
 
 // The network as the run in a folder quantized it: the same function, of which some channels are
-// scaled or rotated, so that its layers compare with those of the run.
+// split, scaled or rotated, so that its layers compare with those of the run.
 models::Model as_quantized_in(const std::filesystem::path& run, models::Model network) {
   const Recipe recipe = load_recipe((run / "resolved.yaml").string());
   return quant::equalize(pipeline::reparametrized(std::move(network), recipe), recipe.quantize);

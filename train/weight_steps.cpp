@@ -49,9 +49,8 @@ void WeightSteps::step(const std::vector<at::Tensor>& gradients, double factor) 
     any_range = any_range || sites_[layer].op->range_every_step();
   }
   const bool exact = options_.inundation == Inundation::exact;
-  const auto moved = adam_   ? adam_step(layers, gradients, factor)
-                     : exact ? inundate(layers, gradients, factor)
-                             : plain_step(layers, gradients, factor);
+  const auto moved =
+      exact ? inundate(layers, gradients, factor) : plain_step(layers, gradients, factor);
   const auto add = [&](std::int64_t column, const at::Tensor& values) {
     sums_.select(1, column).add_(values);
   };
@@ -81,9 +80,10 @@ WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
                                            const std::vector<at::Tensor>& gradients,
                                            double factor) {
   auto before = layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) before[i].weight = weights_[i].clone();
   auto k = at::ones_like(sizes_);
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    before[i].weight = weights_[i].clone();
+  if (adam_) adam_->step(gradients, options_.lr * factor);
+  for (std::size_t i = 0; i < velocities_.size(); ++i) {
     velocities_[i].mul_(options_.momentum).add_(gradients[i]);
     const auto step =
         gradients[i].add(velocities_[i], options_.momentum).mul_(options_.lr * factor);
@@ -95,14 +95,6 @@ WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
     weights_[i].sub_(step, scaled);
   }
   return {k, changed_codes(before, layers)};
-}
-
-WeightSteps::Moved WeightSteps::adam_step(const Layers& layers,
-                                          const std::vector<at::Tensor>& gradients, double factor) {
-  auto before = layers;
-  for (std::size_t i = 0; i < layers.size(); ++i) before[i].weight = weights_[i].clone();
-  adam_->step(gradients, options_.lr * factor);
-  return {at::ones_like(sizes_), changed_codes(before, layers)};
 }
 
 // Codes are taken with the ranges that the moved weights would have, as the published code does.

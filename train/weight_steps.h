@@ -33,7 +33,6 @@ class WeightSteps {
   };
   Moved inundate(const Layers& layers, const std::vector<at::Tensor>& gradients, double factor);
   Moved plain_step(const Layers& layers, const std::vector<at::Tensor>& gradients, double factor);
-  Moved adam_step(const Layers& layers, const std::vector<at::Tensor>& gradients, double factor);
   NamedTensors named_weights() const;
   std::vector<at::Tensor> grid_scales() const;
   double published_k(std::size_t layer, const at::Tensor& step, double target) const;

@@ -166,20 +166,22 @@ Copies share_out(const at::Tensor& noise, const at::Tensor& dead) {
   return copies;
 }
 
+// bool [C]
+at::Tensor dead_channels(const models::Model& model, const Way& way) {
+  const auto [mean, variance] = implied_moments(model, way.first_norm);
+  return mean.add(variance.sqrt(), kDeadDeviations).le(0).cpu();
+}
+
+// The step of each channel with a scale of its own, f32 [C].
+at::Tensor own_steps(const models::Model& model, const Way& way, std::int64_t bits) {
+  const auto [mean, variance] = implied_moments(model, way.first_norm);
+  return channel_ranges(mean, variance.sqrt(), way.bound, bits)
+      .div(static_cast<double>((1 << bits) - 1));
+}
+
 class Splitter {
  public:
   Splitter(models::Model& model, const Way& way) : model_(model), way_(way) {}
-
-  at::Tensor dead() const {
-    const auto& beta = param(way_.first_norm, "beta");
-    return beta.add(param(way_.first_norm, "gamma").abs(), kDeadDeviations).le(0).cpu();
-  }
-  // The step of each channel with a scale of its own, f32 [C].
-  at::Tensor steps(std::int64_t bits) const {
-    return channel_ranges(param(way_.first_norm, "beta"), param(way_.first_norm, "gamma").abs(),
-                          way_.bound, bits)
-        .div(static_cast<double>((1 << bits) - 1));
-  }
 
   void apply(const Copies& copies, const at::Tensor& steps) {
     for (const NodeId id : {way_.maker, way_.depthwise, way_.reader}) own(id, "weight");
@@ -197,9 +199,6 @@ class Splitter {
 
  private:
   at::Tensor& param(NodeId id, const char* role) {
-    return model_.parameters.at(model_.graph[id].params.at(role));
-  }
-  const at::Tensor& param(NodeId id, const char* role) const {
     return model_.parameters.at(model_.graph[id].params.at(role));
   }
   void own(NodeId id, const char* role) { param(id, role) = param(id, role).clone(); }
@@ -247,10 +246,9 @@ class Splitter {
 }  // namespace
 
 bool has_splittable_channels(const models::Model& model) {
-  auto copy = model;
-  for (const auto& way : Ways(model).find())
-    if (Splitter(copy, way).dead().any().item<bool>()) return true;
-  return false;
+  const auto ways = Ways(model).find();
+  return std::ranges::any_of(
+      ways, [&](const Way& way) { return dead_channels(model, way).any().item<bool>(); });
 }
 
 models::Model split_channels(models::Model model, const QuantOptions& options,
@@ -261,17 +259,16 @@ models::Model split_channels(models::Model model, const QuantOptions& options,
   auto ways = Ways(model).find();
   std::erase_if(ways, [&](const Way& way) {
     const auto bits = placement.asks[way.depthwise];
-    return bits <= 0 || bits >= kFineBits || !Splitter(model, way).dead().any().item<bool>();
+    return bits <= 0 || bits >= kFineBits || !dead_channels(model, way).any().item<bool>();
   });
   if (ways.empty()) return model;
   std::vector<NodeId> read;
   for (const auto& way : ways) read.push_back(way.clip);
   const auto information = fisher_information(model, read, images, batch_size, seed);
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    Splitter splitter(model, ways[i]);
-    const auto steps = splitter.steps(placement.asks[ways[i].depthwise]);
+    const auto steps = own_steps(model, ways[i], placement.asks[ways[i].depthwise]);
     const auto noise = information[i] * steps.to(at::kCPU, at::kDouble).square();
-    splitter.apply(share_out(noise, splitter.dead()), steps);
+    Splitter(model, ways[i]).apply(share_out(noise, dead_channels(model, ways[i])), steps);
   }
   return model;
 }

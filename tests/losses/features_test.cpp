@@ -46,7 +46,7 @@ TEST(FeatureError, SumsTheMeansOverTheMaps) {
   expect_slope(feature_error);
 }
 
-// Errors 4 + 9 of spread 10 in a map of one image; 1 of spread 2 in one that is constant otherwise.
+// Squared errors 4 + 9, divided by the squared deviations of the teacher's values.
 TEST(RelativeFeatureError, ComparesEachImagesErrorWithItsSpread) {
   const auto a = at::tensor({1.0f, 2.0f, 3.0f, 4.0f}).view({1, 2, 1, 2});
   const auto b = at::tensor({1.0f, 0.0f, 3.0f, 1.0f}).view({1, 2, 1, 2});  // mean 1.25
