@@ -48,11 +48,8 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
   quant::SensitivityJob job{
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
-  const bool dead_leaves = recipe.images.source == ImageSource::dead_leaves;
-  if (quant::rounding_method(recipe.quantize.weights.rounding).needs_images() && dead_leaves)
-    job.rounding_images =
-        made_images(image_job(teacher, recipe, recipe.quantize.gptq.images), observer)
-            .to(teacher.parameters.device());
+  if (quant::rounding_method(recipe.quantize.weights.rounding).needs_images())  // not of the above
+    job.rounding_images = dead_leaves(teacher, recipe, 0, recipe.quantize.gptq.images, job.seed);
   return quant::measure_sensitivity(job, observer);
 }
 

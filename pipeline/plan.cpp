@@ -44,13 +44,10 @@ double seconds_per_image(const Run& run) {
   return least / static_cast<double>(images.size(0));
 }
 
-double seconds_of_images(const Run& run, std::int64_t images, double one, ImageSource source) {
-  if (run.bank.learn.defined()) return 0;
-  const auto passes = image_maker(source).passes(run.recipe.images, images);
-  return kOptimisedPerStep * static_cast<double>(passes) * one;
-}
 double seconds_of_images(const Run& run, std::int64_t images, double one) {
-  return seconds_of_images(run, images, one, run.recipe.images.source);
+  if (run.bank.learn.defined()) return 0;
+  const auto passes = image_maker(run.recipe.images.source).passes(run.recipe.images, images);
+  return kOptimisedPerStep * static_cast<double>(passes) * one;
 }
 
 std::string in_words(double seconds) {
@@ -104,15 +101,12 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
 
 Stage correction(const Run& run, const SharedImages& learning, double one) {
   const auto images = run.recipe.quantize.channel_correction;
-  // Corrected on dead leaves alone, EfficientNet-Lite0 gets worse on images with a class in them.
-  const auto source =
-      run.recipe.process.automatic ? ImageSource::mixture : run.recipe.images.source;
-  const double seconds = kCorrectionPerImage * static_cast<double>(images) * one +
-                         seconds_of_images(run, images, one, source);
+  const double seconds =
+      kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
   return {"channel correction", seconds, seconds,
-          [&run, images, source, learning](quant::Student& student, RunState&, const PartDone&) {
+          [&run, images, learning](quant::Student& student, RunState&, const PartDone&) {
             const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
-            const auto made = learning->take({.images = images, .seconds = left}, source);
+            const auto made = learning->take({.images = images, .seconds = left});
             correct_channels(run.context(),
                              {.images = made, .memory = run.recipe.reconstruct.memory}, student);
           }};
@@ -188,8 +182,7 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const ReconstructOptions& before = run.recipe.reconstruct;
-  // With a time budget each stage makes as many as its own share of the time allows.
-  const bool made = before.iterations > 0 && before.images == o.images && !run.clock.has_budget();
+  const bool made = before.iterations > 0 && before.images == o.images;
   const double images = o.images > 0 && !made ? seconds_of_images(run, o.images, one) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,
@@ -252,9 +245,10 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
   const bool limited = run.recipe.process.automatic && run.clock.has_budget();
   std::vector<StageResult> plan;
   double left = run.clock.left(), sum = 0;
-  bool fits = true;
+  bool all_fit = true;
   for (const Stage& stage : stages) {
-    fits = fits && (!limited || stage.least <= left);
+    const bool fits = !limited || stage.least <= left;
+    all_fit = all_fit && fits;
     StageResult result{stage.name, fits ? std::min(stage.estimate, left) : stage.least, 0, "", {}};
     if (!fits)
       result.outcome = "skipped: needs about " + in_words(stage.least) + ", " +
@@ -264,7 +258,7 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
     sum += fits ? result.estimate : 0;
     plan.push_back(std::move(result));
   }
-  if (sum < 2 && fits) return plan;  // not worth a word
+  if (sum < 2 && all_fit) return plan;  // not worth a word
   run.say(run.clock.has_budget()
               ? "plan, with a time budget of " + in_words(run.recipe.process.time_budget.seconds)
               : "plan");

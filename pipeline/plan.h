@@ -20,8 +20,8 @@ struct Stage {
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained);
 
 // What is to come, told to the observer before it begins. With a time budget a run that plans
-// itself leaves out the first stage that does not fit and all after it, so that a longer budget
-// means the same stages and more. Without a budget, a plan of over an hour names the faster way.
+// itself leaves out each stage that does not fit into what those before it leave. Without a budget,
+// a plan of over an hour names the faster way.
 std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& stages);
 
 // Runs the stages that `state` has not finished. Stopped by the observer: the state is on disk, and

@@ -66,7 +66,7 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
   };
   for (auto i = static_cast<std::size_t>(state.finished); i < stages.size(); ++i) {
     StageResult& result = state.stages[i];
-    if (!result.outcome.empty()) break;  // skipped, with all that follow
+    if (!result.outcome.empty()) continue;  // skipped
     const auto before = last_kept(state);
     if (run.recipe.process.automatic && !before.empty() &&
         parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft) {

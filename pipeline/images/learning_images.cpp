@@ -3,15 +3,13 @@
 
 namespace zsq::pipeline {
 
-at::Tensor LearningImages::take(const WantedImages& wanted, ImageSource source) {
-  Recipe recipe = run_.recipe;
-  recipe.images.source = source;
+at::Tensor LearningImages::take(const WantedImages& wanted) {
   const auto from = [&](const at::Tensor& bank, const WantedImages& images) {
-    return calibration_set(run_.teacher, recipe, bank, images, run_.observer);
+    return calibration_set(run_.teacher, run_.recipe, bank, images, run_.observer);
   };
-  if (run_.bank.learn.defined() || wanted.seconds > 0) return from(run_.bank.learn, wanted);
-  at::Tensor& made = made_[{source, wanted.images}];
-  if (!made.defined()) made = from({}, {.images = wanted.images});
+  if (run_.bank.learn.defined()) return from(run_.bank.learn, wanted);
+  at::Tensor& made = made_[wanted.images];
+  if (!made.defined()) made = from({}, {.images = wanted.images, .seconds = wanted.seconds});
   return from(made, wanted);
 }
 

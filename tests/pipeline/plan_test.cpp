@@ -114,16 +114,27 @@ TEST_F(PlanTest, KeepsWhatIsNeeded) {
   EXPECT_EQ(state.stages[1].outcome, "kept");
 }
 
-TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndAllAfterIt) {
+TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndGoesOn) {
   options_.recipe.process.time_budget.seconds = 100;
   const TheRun run = make_run();
-  const auto nothing = [](quant::Student&, RunState&, const PartDone&) {};
-  const std::vector<Stage> stages{
-      {"a", 1, 30, nothing}, {"b", 80, 80, nothing}, {"c", 1, 1, nothing}};
-  const auto plan = tell_plan(run, stages);
-  EXPECT_EQ(plan[0].outcome, "");
-  EXPECT_EQ(plan[1].outcome.substr(0, 8), "skipped:");
-  EXPECT_EQ(plan[2].outcome.substr(0, 8), "skipped:");
+  std::string ran;
+  const auto stage = [&](const char* name, double least, double estimate) {
+    return Stage{name, least, estimate,
+                 [&ran, name](quant::Student&, RunState&, const PartDone&) { ran += name; }};
+  };
+  const std::vector<Stage> stages{stage("a", 1, 30), stage("b", 80, 80), stage("c", 60, 90),
+                                  stage("d", 1, 1)};
+  RunState state;
+  state.stages = tell_plan(run, stages);
+  EXPECT_EQ(state.stages[0].outcome, "");
+  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "skipped:");
+  EXPECT_EQ(state.stages[2].outcome, "");
+  EXPECT_LE(state.stages[2].estimate, 70);
+  EXPECT_EQ(state.stages[3].outcome.substr(0, 8), "skipped:");  // c takes all that is left
+  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  run_stages(run, stages, student, state, {});
+  EXPECT_EQ(ran, "ac");
+  EXPECT_EQ(state.finished, 3);
 }
 
 class Warnings : public Observer {
