@@ -68,7 +68,8 @@ class Cli : public ::testing::Test {
 using test::tiny;
 
 inline const std::string kShort =
-    " --set finetune.iterations=20 --set finetune.batch_size=16 --set finetune.warmup=0.5"
+    " --set finetune.iterations=20 --set finetune.images=0 --set finetune.batch_size=16"
+    " --set finetune.warmup=0.5"
     " --set quantize.activations.calibration_images=64 --set process.agreement_images=64 --threads "
     "1";
 

@@ -47,6 +47,7 @@ class Job {
     for (const auto& [key, value] : {std::pair{"finetune.iterations", "20"},
                                      {"finetune.batch_size", "16"},
                                      {"finetune.warmup", "0.5"},
+                                     {"finetune.images", "0"},
                                      {"quantize.activations.calibration_images", "64"},
                                      {"process.agreement_images", "64"},
                                      {"process.threads", "1"},
