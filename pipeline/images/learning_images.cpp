@@ -8,9 +8,11 @@ at::Tensor LearningImages::take(const WantedImages& wanted) {
     return calibration_set(run_.teacher, run_.recipe, bank, images, run_.observer);
   };
   if (run_.bank.learn.defined()) return from(run_.bank.learn, wanted);
-  at::Tensor& made = made_[wanted.images];
-  if (!made.defined()) made = from({}, {.images = wanted.images, .seconds = wanted.seconds});
-  return from(made, wanted);
+  if (!made_.defined() || made_.size(0) != wanted.images) {
+    made_.reset();  // before others take its place
+    made_ = from({}, {.images = wanted.images, .seconds = wanted.seconds});
+  }
+  return from(made_, wanted);
 }
 
 }  // namespace zsq::pipeline

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <map>
-
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/stages/prepare.h"
 
 namespace zsq::pipeline {
 
-// Images that the stages of a run learn from: of its bank, or made by generate.images and kept for
-// a later stage that wants as many.
+// Images that the stages of a run learn from: of its bank, or made by generate.images and kept until
+// a stage wants another number of them.
 class LearningImages {
  public:
   // Keeps a reference.
@@ -18,7 +16,7 @@ class LearningImages {
 
  private:
   const Run& run_;
-  std::map<std::int64_t, at::Tensor> made_;  // by their number
+  at::Tensor made_;
 };
 
 }  // namespace zsq::pipeline
