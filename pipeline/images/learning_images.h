@@ -5,8 +5,8 @@
 
 namespace zsq::pipeline {
 
-// Images that the stages of a run learn from: of its bank, or made by generate.images and kept until
-// a stage wants another number of them.
+// Images that the stages of a run learn from: of its bank, or made by generate.images and kept
+// until a stage wants another number of them.
 class LearningImages {
  public:
   // Keeps a reference.
