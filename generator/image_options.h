@@ -49,6 +49,7 @@ struct ImageOptions {
   std::int64_t steps = 500;
   double lr = 0.1;
   RateSchedule schedule = RateSchedule::cosine;
+  double decay_power = 0;      // of the amplitudes of the steps of pixels
   double generator_lr = 0.01;  // of the weights of genie
   double cross_entropy_weight = 1;
   double bns_weight = 1;  // lambda of CE + lambda * L_BNS
@@ -72,6 +73,11 @@ void visit_image_optimisation_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.images.lr",
                     "Adam learning rate of the pixels, or of the latents of genie", "", 0, 10},
         o.lr);
+  visit(SettingInfo{"generate.images.decay_power",
+                    "what moves pixels has amplitudes of 1 / f^this, f in periods per image (those "
+                    "of photographs fall as 1 / f); 0: all alike",
+                    "", 0, 3, "Feature Visualization, doi 10.23915/distill.00007"},
+        o.decay_power);
   visit(SettingInfo{"generate.images.schedule",
                     "schedule of that rate; plateau: divided by 10 if the loss has not fallen for "
                     "steps / 20"},

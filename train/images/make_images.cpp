@@ -5,14 +5,20 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/fft_fftfreq.h>
+#include <ATen/ops/fft_irfft2.h>
+#include <ATen/ops/fft_rfft2.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/hypot.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "core/error.h"
 #include "core/seed.h"
@@ -44,29 +50,51 @@ at::Tensor start_of(const ImageJob& job, const ImageBatch& batch) {
                    image_stream(job, "images.start", batch.number), at::kFloat);
 }
 
+// The amplitudes 1 / f^power of the frequencies f of a real transform, f32 [height, width / 2 + 1];
+// over the whole plane their mean square is 1.
+at::Tensor amplitudes(std::int64_t height, std::int64_t width, double power) {
+  const auto frequencies = [](std::int64_t n) {
+    return at::fft_fftfreq(n, 1.0 / static_cast<double>(n), at::TensorOptions(at::kFloat));
+  };
+  const auto f = at::hypot(frequencies(height).unsqueeze(1), frequencies(width)).clamp_min(1);
+  const auto plane = f.pow(-power);
+  return plane.div(plane.square().mean().sqrt()).narrow(1, 0, width / 2 + 1).contiguous();
+}
+
+// Adam's first steps are plus and minus the rate in each pixel, as good as white noise. With
+// options.decay_power it moves z in x = F^-1 a F z, F the Fourier transform and a the amplitudes
+// (Feature Visualization, doi 10.23915/distill.00007, "preconditioning").
 class Pixels : public ImageVariables {
  public:
   // Takes `start` as its own.
-  Pixels(const ImageJob& job, at::Tensor start)
-      : job_(job),
-        pixels_(std::move(start)),
-        adam_({{"images", pixels_}}, 0.9, 0.999),
-        rate_(job.options) {
-    hold_to_range(job, pixels_);
-    pixels_.requires_grad_(true);
+  Pixels(const ImageJob& job, at::Tensor start) : job_(job), rate_(job.options) {
+    hold_to_range(job, start);
+    sides_ = {start.size(2), start.size(3)};
+    if (job.options.decay_power > 0) {
+      amplitudes_ = amplitudes(sides_[0], sides_[1], job.options.decay_power).to(start.device());
+      start = at::fft_irfft2(at::fft_rfft2(start).div(amplitudes_), sides_);
+    }
+    variable_ = start.contiguous();
+    adam_.emplace(NamedTensors{{"images", variable_}}, 0.9, 0.999);
+    variable_.requires_grad_(true);
   }
-  at::Tensor images() const override { return pixels_; }
-  std::vector<at::Tensor> variables() const override { return {pixels_}; }
+  at::Tensor images() const override {
+    if (!amplitudes_.defined()) return variable_;
+    return held_to_range(job_, at::fft_irfft2(at::fft_rfft2(variable_).mul(amplitudes_), sides_));
+  }
+  std::vector<at::Tensor> variables() const override { return {variable_}; }
   void step(const std::vector<at::Tensor>& gradients, std::int64_t step, double loss) override {
-    adam_.step({gradients[0].contiguous()}, rate_.at(step));
-    hold_to_range(job_, pixels_);
+    adam_->step({gradients[0].contiguous()}, rate_.at(step));
+    if (!amplitudes_.defined()) hold_to_range(job_, variable_);
     rate_.saw(loss);
   }
 
  private:
   const ImageJob& job_;
-  at::Tensor pixels_;
-  Adam adam_;
+  std::array<std::int64_t, 2> sides_{};
+  at::Tensor amplitudes_;  // undefined: the variable is the pixels
+  at::Tensor variable_;
+  std::optional<Adam> adam_;
   ImageRate rate_;
 };
 

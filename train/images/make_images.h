@@ -88,7 +88,10 @@ ImageReport optimise_images(const ImageJob& job, Observer& observer, const Image
                             const StartVariables& start);
 
 // The same of pixels that start from N(0, 1) or from dead leaves, follow Adam(0.9, 0.999) and are
-// held to what a pixel can be after each step.
+// held to what a pixel can be after each step. With options.decay_power d > 0 Adam moves z in
+//   x = clamp(F^-1 (a F z)),   a = max(f, 1)^-d / RMS,   f in periods per image,
+// F the two-dimensional Fourier transform: its steps in single pixels are white noise, which no
+// photograph has (Olah, Mordvintsev, Schubert: Feature Visualization, doi 10.23915/distill.00007).
 ImageReport make_images(const ImageJob& job, Observer& observer, const ImageSink& sink);
 
 }  // namespace zsq::train

@@ -4,8 +4,13 @@
 
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/fft_fft2.h>
+#include <ATen/ops/fft_ifft2.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/real.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 
@@ -122,6 +127,37 @@ TEST(MakeImages, StartFromTheDeadLeavesOfTheirNumbers) {
   options.steps = 20;
   EXPECT_LT(make({teacher, options, 11, 1, job.lowest, job.highest}).report.batch_norm_statistics,
             make(job).report.batch_norm_statistics);
+}
+
+// Adam's first step is the rate against the sign of the gradient.
+TEST(MakeImages, StepsHaveTheSpectrumOfDecayPower) {
+  const auto teacher = tiny_teacher();
+  auto options = short_options(0);
+  options.bns_weight = 0;
+  options.augment_share = 0;
+  const auto start = make({teacher, options, 8, 1});
+  options.steps = 1;
+  options.decay_power = 0.5;
+  const auto moved = make({teacher, options, 8, 1}).images - start.images;
+
+  const auto height = moved.size(2), width = moved.size(3);
+  auto amplitudes = at::empty({height, width}, at::kDouble);
+  for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t x = 0; x < width; ++x) {
+      const double u = static_cast<double>(std::min(y, height - y)),
+                   v = static_cast<double>(std::min(x, width - x));
+      amplitudes[y][x] = 1 / std::sqrt(std::max(1.0, std::sqrt(u * u + v * v)));
+    }
+  amplitudes /= amplitudes.square().mean().sqrt();
+  const auto step_of_z = at::real(at::fft_ifft2(at::fft_fft2(moved.to(at::kDouble)) / amplitudes));
+
+  const auto images = start.images.clone().requires_grad_(true);
+  const auto logits = models::execute(teacher.graph, teacher.parameters, images);
+  const auto gradient = torch::autograd::grad(
+      {losses::hard_sample_cross_entropy(logits, start.labels, 0)}, {images})[0];
+  const auto of_z = at::real(at::fft_ifft2(at::fft_fft2(gradient.to(at::kDouble)) * amplitudes));
+  const auto expected = of_z.div(of_z.abs() + 1e-8).mul(-options.lr);
+  EXPECT_LT((step_of_z - expected).abs().max().item<double>(), 1e-3 * options.lr);
 }
 
 // The moments of all images together, as what the network computes of them says.
