@@ -54,7 +54,7 @@ def main():
     parser.add_argument("images", nargs="+", metavar="NAME=IMAGES")
     options = parser.parse_args()
     session, recorded = batch_norm_inputs(onnx.load(options.model))
-    quarter = len(recorded) // 4
+    quarter = max(1, len(recorded) // 4)
     print(f"{'':20} images  means: all  first   last   variances: all  first   last")
     for argument in options.images:
         name, path = argument.split("=", 1)
