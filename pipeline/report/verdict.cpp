@@ -21,12 +21,12 @@ struct Band {
   double largest;      // loss of a run
 };
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-constexpr std::array<Band, 6> kBands{{{0.06, 0.0, 0.4, 0.8},
-                                      {0.12, 0.0, 1.2, 1.3},
-                                      {0.25, 0.1, 3.0, 4.4},
-                                      {0.5, 0.4, 9.6, 10.6},
-                                      {1, 2.1, 22.8, 46.2},
-                                      {kNoLimit, 3.4, 48.3, 84.7}}};
+constexpr std::array<Band, 6> kBands{{{0.06, 0.0, 0.1, 0.5},
+                                      {0.12, 0.2, 0.8, 1.1},
+                                      {0.25, 0.0, 2.3, 3.9},
+                                      {0.5, 0.3, 5.4, 11.7},
+                                      {1, 2.1, 22.8, 39.5},
+                                      {kNoLimit, 3.1, 48.0, 85.0}}};
 
 struct Level {
   double below;  // points lost
