@@ -79,9 +79,20 @@ const quant::RoundingMethod& method_of(const Recipe& recipe) {
 
 using SharedImages = std::shared_ptr<LearningImages>;
 
-Stage rounding(const Run& run, const SharedImages& learning, double one) {
+// Rounding and correction become better with more images, and a run without them far worse: those
+// of `auto` share as many as half of a time budget allows.
+std::int64_t most_to_round_on(const Run& run, double one) {
+  constexpr std::int64_t kFewest = 64;
+  if (!run.recipe.process.automatic || !run.clock.has_budget())
+    return std::numeric_limits<std::int64_t>::max();
+  const double passes = method_of(run.recipe).passes_per_image + kCorrectionPerImage;
+  const double seconds = passes * kFewest * one + seconds_of_images(run, kFewest, one);
+  return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
+}
+
+Stage rounding(const Run& run, const SharedImages& learning, double one, std::int64_t most) {
   const auto& method = method_of(run.recipe);
-  const auto images = run.recipe.quantize.gptq.images;
+  const auto images = std::min(most, run.recipe.quantize.gptq.images);
   const double seconds = method.passes_per_image * static_cast<double>(images) * one +
                          seconds_of_images(run, images, one);
   return {std::string(method.title), seconds, seconds,
@@ -99,8 +110,8 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
           }};
 }
 
-Stage correction(const Run& run, const SharedImages& learning, double one) {
-  const auto images = run.recipe.quantize.channel_correction;
+Stage correction(const Run& run, const SharedImages& learning, double one, std::int64_t most) {
+  const auto images = std::min(most, run.recipe.quantize.channel_correction);
   const double seconds =
       kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
   return {"channel correction", seconds, seconds,
@@ -226,15 +237,16 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool corrects =
       recipe.quantize.channel_correction > 0 && (!automatic || quant::has_depthwise(run.teacher));
   const double one = rounds || corrects || reconstructs || trains ? seconds_per_image(run) : 0;
+  const auto most = most_to_round_on(run, one);
   const auto learning = std::make_shared<LearningImages>(run);
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
-  if (rounds) stages.push_back(rounding(run, learning, one));
+  if (rounds) stages.push_back(rounding(run, learning, one, most));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
-  if (corrects) stages.push_back(correction(run, learning, one));
+  if (corrects) stages.push_back(correction(run, learning, one, most));
   if (reconstructs) stages.push_back(reconstruction(run, learning, one));
   if (trains)
     stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/images/held_out, pipeline/run_clock, pipeline/run_stages,
-// pipeline/stages/calibrate, pipeline/stages/correct_channels, pipeline/stages/prepare.
+// Covers also pipeline/run_clock, pipeline/run_stages, pipeline/stages/calibrate,
+// pipeline/stages/correct_channels, pipeline/stages/prepare.
 // Stages of a run: what is kept, what is rejected, and what a stopped run goes on with.
 #include "pipeline/plan.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
@@ -195,7 +193,24 @@ TEST_F(PlanTest, WarnsOfEightBitWeightsWithZeroPoints) {
   EXPECT_NE(warnings.all.find("zero points"), std::string::npos) << warnings.all;
 }
 
-// Stopped between two parts of its second stage, a run goes on with the parts that are finished.
+// Under a time budget `auto` rounds and corrects on fewer images than its recipe names, but on 64.
+TEST_F(PlanTest, RoundsOnAsManyImagesAsTheBudgetAllows) {
+  const auto estimate = [&](double seconds, std::int64_t images) {
+    options_.recipe.process.time_budget.seconds = seconds;
+    options_.recipe.quantize.gptq.images = images;
+    const TheRun run = make_run();
+    std::optional<train::TrainReport> trained;
+    for (const Stage& stage : plan_stages(run, trained))
+      if (stage.name == "GPTQ-style rounding") return stage.estimate;
+    return -1.0;
+  };
+  constexpr std::int64_t kMany = 1000000;
+  const double of_64 = estimate(1, 64);
+  EXPECT_LT(estimate(1e-3, kMany), 10 * of_64);  // clocks differ, a thousand images more so
+  EXPECT_LT(estimate(20, kMany), 20);
+  EXPECT_GT(estimate(20, kMany), 3 * of_64);
+}
+
 TEST_F(PlanTest, CorrectsChannelsAfterRounding) {
   options_.recipe = load_recipe("instant+gptq+channel_correction",
                                 {"data.preset=cifar10", "process.threads=1",
@@ -219,6 +234,7 @@ TEST_F(PlanTest, CorrectsChannelsAfterRounding) {
   EXPECT_GT(changed, 0);
 }
 
+// Stopped between two parts of its second stage, a run goes on with the parts that are finished.
 TEST_F(PlanTest, GoesOnWithTheFinishedParts) {
   const TheRun run = make_run();
   std::vector<std::int64_t> ran;
@@ -278,21 +294,6 @@ TEST_F(PlanTest, TheIdentityOfABankIsItsContent) {
   EXPECT_EQ(identity_of(recipe).at("generate.bank"), first);
   recipe.generate.bank = other;
   EXPECT_NE(identity_of(recipe).at("generate.bank"), first);
-}
-
-TEST(HeldOutImages, BetterMeansASmallerGeometricMeanAndNoKindWorse) {
-  const auto results = [](double a, double b) {
-    return std::vector<SyntheticResult>{{"dead_leaves", 4, a, 1}, {"optimised", 4, b, 1}};
-  };
-  EXPECT_TRUE(is_better(results(1, 1), results(2, 2)));
-  EXPECT_TRUE(is_better(results(1, 2), results(2, 2)));
-  EXPECT_TRUE(is_better(results(1, 2.09), results(2, 2)));
-  EXPECT_FALSE(is_better(results(1, 2.11), results(2, 2)));
-  EXPECT_FALSE(is_better(results(2.11, 1), results(2, 2)));
-  EXPECT_FALSE(is_better(results(1.95, 2.09), results(2, 2)));
-  EXPECT_NEAR(pool(results(1, 4)).divergence, 2, 1e-12);
-  EXPECT_FALSE(is_better(results(2, 2), results(2, 2)));
-  EXPECT_FALSE(is_better(results(std::nan(""), 1), results(2, 2)));
 }
 
 }  // namespace
