@@ -18,7 +18,8 @@ from PIL import Image, ImageDraw
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 COLUMNS, SIDE, GAP, FRAME = 8, 144, 6, 5
-OPTIMISED = ["start=dead_leaves", "batch_size=16", "steps=40", "lr=0.05", "statistics=normalised", "bns_weight=100"]
+OPTIMISED = ["start=dead_leaves", "batch_size=16", "steps=40", "lr=0.03", "decay_power=0.7", "statistics=normalised",
+             "bns_weight=100", "bns_shallow_weight=8"]
 GENERATOR = ["source=generator", "batch_size=16", "steps=150"]
 ROWS = {"generator": GENERATOR, "optimised": OPTIMISED, "dead_leaves": ["source=dead_leaves"]}
 
