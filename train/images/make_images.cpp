@@ -16,7 +16,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -69,10 +68,10 @@ class Pixels : public ImageVariables {
   // Takes `start` as its own.
   Pixels(const ImageJob& job, at::Tensor start) : job_(job), rate_(job.options) {
     hold_to_range(job, start);
-    sides_ = {start.size(2), start.size(3)};
     if (job.options.decay_power > 0) {
-      amplitudes_ = amplitudes(sides_[0], sides_[1], job.options.decay_power).to(start.device());
-      start = at::fft_irfft2(at::fft_rfft2(start).div(amplitudes_), sides_);
+      amplitudes_ =
+          amplitudes(start.size(2), start.size(3), job.options.decay_power).to(start.device());
+      start = at::fft_irfft2(at::fft_rfft2(start).div(amplitudes_), sides_of(start));
     }
     variable_ = start.contiguous();
     adam_.emplace(NamedTensors{{"images", variable_}}, 0.9, 0.999);
@@ -80,7 +79,8 @@ class Pixels : public ImageVariables {
   }
   at::Tensor images() const override {
     if (!amplitudes_.defined()) return variable_;
-    return held_to_range(job_, at::fft_irfft2(at::fft_rfft2(variable_).mul(amplitudes_), sides_));
+    const auto spectrum = at::fft_rfft2(variable_).mul(amplitudes_);
+    return held_to_range(job_, at::fft_irfft2(spectrum, sides_of(variable_)));
   }
   std::vector<at::Tensor> variables() const override { return {variable_}; }
   void step(const std::vector<at::Tensor>& gradients, std::int64_t step, double loss) override {
@@ -90,8 +90,9 @@ class Pixels : public ImageVariables {
   }
 
  private:
+  static at::IntArrayRef sides_of(const at::Tensor& images) { return images.sizes().slice(2); }
+
   const ImageJob& job_;
-  std::array<std::int64_t, 2> sides_{};
   at::Tensor amplitudes_;  // undefined: the variable is the pixels
   at::Tensor variable_;
   std::optional<Adam> adam_;

@@ -24,6 +24,7 @@ TEST(Verdict, GetsWorseWithTheDivergence) {
   EXPECT_EQ(verdict_on({}), "");
   EXPECT_TRUE(verdict_at(0.01).starts_with("as good as"));
   EXPECT_TRUE(verdict_at(0.1).starts_with("nearly as good as"));
+  EXPECT_TRUE(verdict_at(0.2).starts_with("a little worse than"));
   EXPECT_TRUE(verdict_at(0.3).starts_with("a little worse than"));
   EXPECT_TRUE(verdict_at(0.7).starts_with("much worse than"));
   EXPECT_TRUE(verdict_at(5).starts_with("unusable"));
