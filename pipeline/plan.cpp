@@ -79,9 +79,9 @@ const quant::RoundingMethod& method_of(const Recipe& recipe) {
 
 using SharedImages = std::shared_ptr<LearningImages>;
 
-// Rounding and correction become better with more images, and a run without them far worse: those
-// of `auto` share as many as half of a time budget allows.
-std::int64_t most_to_round_on(const Run& run, double one) {
+// Rounding and correction become better with more images, and a run without them far worse: the
+// stages of `auto` share as many as half of a time budget allows for these two.
+std::int64_t most_to_learn_from(const Run& run, double one) {
   constexpr std::int64_t kFewest = 64;
   if (!run.recipe.process.automatic || !run.clock.has_budget())
     return std::numeric_limits<std::int64_t>::max();
@@ -90,9 +90,9 @@ std::int64_t most_to_round_on(const Run& run, double one) {
   return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
 }
 
-Stage rounding(const Run& run, const SharedImages& learning, double one, std::int64_t most) {
+Stage rounding(const Run& run, const SharedImages& learning, double one) {
   const auto& method = method_of(run.recipe);
-  const auto images = std::min(most, run.recipe.quantize.gptq.images);
+  const auto images = learning->count(run.recipe.quantize.gptq.images);
   const double seconds = method.passes_per_image * static_cast<double>(images) * one +
                          seconds_of_images(run, images, one);
   return {std::string(method.title), seconds, seconds,
@@ -110,8 +110,8 @@ Stage rounding(const Run& run, const SharedImages& learning, double one, std::in
           }};
 }
 
-Stage correction(const Run& run, const SharedImages& learning, double one, std::int64_t most) {
-  const auto images = std::min(most, run.recipe.quantize.channel_correction);
+Stage correction(const Run& run, const SharedImages& learning, double one) {
+  const auto images = learning->count(run.recipe.quantize.channel_correction);
   const double seconds =
       kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
   return {"channel correction", seconds, seconds,
@@ -138,8 +138,9 @@ Stage reconstruction(const Run& run, const SharedImages& learning, double one) {
   const ReconstructOptions& o = run.recipe.reconstruct;
   const double steps =
       kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
-  const double seconds = steps + seconds_of_images(run, o.images, one) +
-                         4 * static_cast<double>(o.images * o.augmentations_per_image) * one;
+  const auto images = learning->count(o.images);
+  const double seconds = steps + seconds_of_images(run, images, one) +
+                         4 * static_cast<double>(images * o.augmentations_per_image) * one;
   return {"block reconstruction", seconds, seconds,
           [&run, &o, learning](quant::Student& student, RunState& state, const PartDone& done) {
             const double budget = time_for_reconstruction(run, student);
@@ -194,7 +195,8 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const ReconstructOptions& before = run.recipe.reconstruct;
   const bool made = before.iterations > 0 && before.images == o.images;
-  const double images = o.images > 0 && !made ? seconds_of_images(run, o.images, one) : 0;
+  const double images =
+      o.images > 0 && !made ? seconds_of_images(run, learning->count(o.images), one) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,
       images + static_cast<double>(o.iterations) * iteration,
@@ -237,16 +239,15 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool corrects =
       recipe.quantize.channel_correction > 0 && (!automatic || quant::has_depthwise(run.teacher));
   const double one = rounds || corrects || reconstructs || trains ? seconds_per_image(run) : 0;
-  const auto most = most_to_round_on(run, one);
-  const auto learning = std::make_shared<LearningImages>(run);
+  const auto learning = std::make_shared<LearningImages>(run, most_to_learn_from(run, one));
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
-  if (rounds) stages.push_back(rounding(run, learning, one, most));
+  if (rounds) stages.push_back(rounding(run, learning, one));
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
-  if (corrects) stages.push_back(correction(run, learning, one, most));
+  if (corrects) stages.push_back(correction(run, learning, one));
   if (reconstructs) stages.push_back(reconstruction(run, learning, one));
   if (trains)
     stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));

@@ -3,7 +3,8 @@
 
 namespace zsq::pipeline {
 
-at::Tensor LearningImages::take(const WantedImages& wanted) {
+at::Tensor LearningImages::take(WantedImages wanted) {
+  wanted.images = count(wanted.images);
   const auto from = [&](const at::Tensor& bank, const WantedImages& images) {
     return calibration_set(run_.teacher, run_.recipe, bank, images, run_.observer);
   };

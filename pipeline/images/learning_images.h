@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <limits>
+
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/stages/prepare.h"
 
@@ -9,13 +12,18 @@ namespace zsq::pipeline {
 // until a stage wants another number of them.
 class LearningImages {
  public:
-  // Keeps a reference.
-  explicit LearningImages(const Run& run) : run_(run) {}
+  // Keeps a reference. No stage gets more than `most` images.
+  explicit LearningImages(const Run& run,
+                          std::int64_t most = std::numeric_limits<std::int64_t>::max())
+      : run_(run), most_(most) {}
 
-  at::Tensor take(const WantedImages& wanted);
+  // What a stage gets that wants `images` of them.
+  std::int64_t count(std::int64_t images) const { return std::min(most_, images); }
+  at::Tensor take(WantedImages wanted);
 
  private:
   const Run& run_;
+  std::int64_t most_;
   at::Tensor made_;
 };
 

@@ -47,6 +47,17 @@ TEST_F(LearningImagesTest, AreMadeOnceForEachNumber) {
   EXPECT_EQ(images.take({.images = 2}).size(0), 2);
 }
 
+// So that stages which want different numbers share the same ones.
+TEST_F(LearningImagesTest, AreNoMoreThanTheMost) {
+  const TheRun run = make_run(8);
+  LearningImages images(run, 3);
+  EXPECT_EQ(images.count(2), 2);
+  EXPECT_EQ(images.count(256), 3);
+  const auto first = images.take({.images = 4, .seconds = 1e-6});
+  EXPECT_EQ(first.size(0), 3);
+  EXPECT_TRUE(images.take({.images = 256}).equal(first));
+}
+
 TEST_F(LearningImagesTest, ChannelsOfDepthwiseNetworksAloneAreCorrected) {
   for (const std::int64_t groups : {1, 2, 8}) {
     const TheRun run = make_run(groups);
