@@ -11,7 +11,7 @@ BatchNormChain batch_norm_chain(const Graph& graph,
   };
   BatchNormChain chain;
   NodeId id = last;
-  if (is<Clip>(graph[id])) {
+  if (is<Clip>(graph[id]) && graph[id].params.empty()) {  // one interval for all channels
     chain.clip = id;
     id = graph[id].inputs[0];
   }

@@ -48,8 +48,8 @@ struct BatchNorm {
 struct Clip {
   float lo = 0;
   float hi = std::numeric_limits<float>::infinity();
-};  // ReLU, ReLU6. params: upper [1, C, 1, 1] in place of hi, where channels have bounds of their
-    // own
+};  // ReLU, ReLU6. params: lower and upper [1, C, 1, 1] in place of lo and hi, where channels have
+    // bounds of their own
 struct LeakyRelu {
   double slope = 0.01;
 };

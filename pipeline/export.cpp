@@ -12,6 +12,7 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/finished_run.h"
 #include "pipeline/session.h"
+#include "quant/calibration/depthwise_way.h"
 
 namespace zsq {
 namespace {
@@ -43,9 +44,22 @@ fs::path float_network(const fs::path& folder, const ExportRunOptions& options,
   return path;
 }
 
+// Copies of channels that the run appended (quant/calibration/split_channels.h), to be filled.
+void append_channels(models::Model& teacher, const formats::SafetensorsFile& file) {
+  for (const auto& way : quant::find_depthwise_ways(teacher)) {
+    const models::Node& layer = teacher.graph[way.depthwise];
+    const formats::Array* scale = formats::find(file.tensors, layer.name + ".weight.scale");
+    if (!scale || scale->shape.size() != 1) continue;
+    const auto more = scale->shape[0] - models::get_if<models::Conv2d>(layer)->groups;
+    if (more > 0) quant::append_channels(teacher, way, more);
+  }
+}
+
 // Quantizers where the run had them, with grids that the file replaces: the fastest rules will do.
-quant::Student structure_of(const fs::path& model, Recipe recipe, Observer& observer) {
+quant::Student structure_of(const fs::path& model, const formats::SafetensorsFile& file,
+                            Recipe recipe, Observer& observer) {
   models::Model teacher = load_float(model, recipe.model, Device::cpu);
+  append_channels(teacher, file);
   resolve_preprocessing(teacher, recipe, observer);
   require_statistics(teacher, recipe, observer);
   QuantOptions& options = recipe.quantize;
@@ -100,7 +114,7 @@ ExportedRun export_inside(const fs::path& folder, const ExportRunOptions& option
                                            "export.safetensors=false");
   const fs::path model = float_network(folder, options, report);
   const formats::SafetensorsFile file = formats::read_safetensors(codes);
-  quant::Student student = structure_of(model, recipe, observer);
+  quant::Student student = structure_of(model, file, recipe, observer);
   formats::in_file(codes, [&] { exporters::restore_student(file, student); });
   student.options.target = options.target;
 

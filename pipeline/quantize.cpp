@@ -143,7 +143,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const bool resume = open_output(run, options, observer);
   const bool first = parallel::is_first(parallel::current());
   const auto mixed = choose_bits_if_asked(run);
-  QuantizeReport report = describe_run(model, run.recipe, run.sha256);
+  QuantizeReport report = describe_run(model, run.recipe, run.sha256, run.added_macs);
   report.mixed = mixed;
   if (first)
     formats::write_atomically(run.output.file("resolved.yaml"),

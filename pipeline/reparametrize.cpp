@@ -22,7 +22,7 @@ at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::i
 models::Model reparametrized(models::Model teacher, const Recipe& recipe) {
   const QuantOptions& o = recipe.quantize;
   if (o.activations.num_bits >= 8) return teacher;
-  if (o.split_channels > 0 && quant::has_splittable_channels(teacher)) {
+  if (o.split_channels > 0 && quant::has_splittable_channels(teacher, o)) {
     const auto images = images_for(teacher, recipe, o.split_channels, "split");
     teacher = quant::split_channels(std::move(teacher), o, images, kBatch,
                                     static_cast<std::uint64_t>(recipe.process.seed));

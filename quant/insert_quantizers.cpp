@@ -70,10 +70,12 @@ class Inserter {
     return student_.graph.add(std::move(node));
   }
 
-  // The quantizer that reads the tensor ends at or below the lowest bound (data_free/equalize.h).
+  // The quantizer that reads the tensor ends at or below the lowest upper bound, and rounds the
+  // lower ones to 0 (data_free/equalize.h, calibration/split_channels.h).
   void give_one_bound(Node& node, models::Clip& clip) const {
     const auto upper = node.params.extract("upper");
     if (upper) clip.hi = teacher_parameters_.at(upper.mapped()).min().item<float>();
+    node.params.erase("lower");
   }
 
   // The tensor of `id` at `bits`, or the widest there is.

@@ -113,6 +113,7 @@ struct QuantOptions {
   Equalization equalize = Equalization::none;
   BiasCorrection bias_correction = BiasCorrection::none;
   std::int64_t split_channels = 0;      // images; 0: none
+  double split_expansion = 0;           // %, of multiplications
   std::int64_t rotation = 0;            // images; 0: none
   std::int64_t channel_correction = 0;  // images; 0: none
   std::int64_t first_last_bits = 8;     // 0: the same bits as the rest (deploy)
@@ -220,11 +221,16 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
         o.equalize);
   visit(
       SettingInfo{"quantize.split_channels",
-                  "dead-leaves images that tell which channels before depthwise convolutions "
+                  "dead-leaves images that tell which channels around depthwise convolutions "
                   "suffer most from fewer than 8 bits: copies of them take the places of channels "
                   "that are always 0; 0: none. Needs equalize=depthwise",
                   "images", 0, 1e6, "arXiv 1901.09504"},
       o.split_channels);
+  visit(SettingInfo{"quantize.split_expansion",
+                    "multiplications that further copies of split_channels may add to the network; "
+                    "reports name what they add",
+                    "%", 0, 100, "arXiv 1901.09504"},
+        o.split_expansion);
   visit(
       SettingInfo{"quantize.rotation",
                   "dead-leaves images on whose correlations the channels of linear bottlenecks are "

@@ -21,6 +21,11 @@ void validate_quantizers(const QuantOptions& q) {
       "quantize.weights.range_every_step takes the minimum and maximum at each forward pass, which "
       "contradicts quantize.weights.range: mse; set quantize.weights.range=min_max, or "
       "quantize.weights.range_every_step=false");
+  require(q.split_expansion == 0 || q.split_channels > 0,
+          "quantize.split_expansion is for copies of channels that quantize.split_channels chooses "
+          "on images; give it a number of them, as 32, or set split_expansion=0");
+  require(q.split_expansion == 0 || q.weights.per_channel,
+          "quantize.split_expansion needs quantize.weights.per_channel=true");
   require(q.split_channels == 0 || q.equalize == Equalization::depthwise,
           "quantize.split_channels shifts copies of a channel by parts of a step of its own, which "
           "only quantize.equalize=depthwise gives it; set that, or split_channels=0");

@@ -51,7 +51,7 @@ std::optional<Range> input_range(const quant::Student& student, const StudentLay
 }  // namespace
 
 QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& recipe,
-                            const std::string& sha256) {
+                            const std::string& sha256, double added_macs) {
   const QuantOptions& q = recipe.quantize;
   QuantizeReport report;
   report.model = model.string();
@@ -59,6 +59,11 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
   report.scheme = mixed ? "mixed" : Scheme{q.weights.num_bits, q.activations.num_bits}.name();
   if (q.mode == Mode::deploy && q.second_input_bits)
     report.scheme += ", second layer's input " + std::to_string(q.second_input_bits) + " bits";
+  if (added_macs > 0) {
+    char text[64];
+    std::snprintf(text, sizeof text, ", %.1f %% more multiplications", 100 * added_macs);
+    report.scheme += text;
+  }
   report.mode = enum_name(q.mode);
   report.recipe = recipe.name;
   report.tool_version = version();

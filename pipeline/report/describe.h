@@ -7,9 +7,9 @@
 
 namespace zsq::pipeline {
 
-// The settings that the result depends on.
+// The settings that the result depends on. added_macs: as a share of the network's.
 QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& recipe,
-                            const std::string& sha256);
+                            const std::string& sha256, double added_macs);
 
 // Grids and what training did to them; not yet what the target makes of the layers.
 std::vector<LayerResult> describe_layers(const quant::Student& student,

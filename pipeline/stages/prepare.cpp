@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/stages/prepare.h"
 
+#include <numeric>
+
 #include "core/error.h"
 #include "core/seed.h"
 #include "formats/hugging_face.h"
+#include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/memory_plan.h"
@@ -53,6 +56,11 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
                 "min_agreement needs synthetic images to measure with: process.agreement_images");
   recipe.process.device = start_process(recipe, observer);
   return recipe;
+}
+
+double sum_of_macs(const models::Model& model) {
+  const auto macs = models::multiply_accumulates(model);
+  return static_cast<double>(std::accumulate(macs.begin(), macs.end(), std::int64_t{0}));
 }
 
 void open_bank(Run& run) {
@@ -124,7 +132,9 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   resolve_preprocessing(run.teacher, run.recipe, observer);
   require_statistics(run.teacher, run.recipe, observer);
   fit_into_memory(run.teacher, run.recipe, observer);
+  const double macs = sum_of_macs(run.teacher);
   run.teacher = reparametrized(std::move(run.teacher), run.recipe);
+  run.added_macs = sum_of_macs(run.teacher) / macs - 1;
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

@@ -64,10 +64,7 @@ class Statistics {
       : graph_(student.graph), values_(graph_, student.parameters, sources(graph_)) {}
 
   Range range(NodeId source, const QuantizerSpec& spec) const {
-    Histogram histogram;
-    const auto [values, probabilities] = values_.of(source);
-    histogram.add(values, probabilities);
-    return least_error_range(histogram, spec, error_power(graph_, source, spec));
+    return range_from_statistics(graph_, values_, source, spec);
   }
 
  private:
@@ -157,6 +154,14 @@ void calibrate(Student& student, std::int64_t wanted,
 }
 
 }  // namespace
+
+Range range_from_statistics(const Graph& graph, const InferredValues& values, NodeId source,
+                            const QuantizerSpec& spec) {
+  Histogram histogram;
+  const auto [x, probabilities] = values.of(source);
+  histogram.add(x, probabilities);
+  return least_error_range(histogram, spec, error_power(graph, source, spec));
+}
 
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch) {
   calibrate(student, student.options.activations.calibration_images, next_batch);

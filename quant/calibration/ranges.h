@@ -5,6 +5,7 @@
 
 #include "cuda_kernels/weight_range.h"
 #include "quant/calibration/histogram.h"
+#include "quant/data_free/inferred_values.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -18,12 +19,16 @@ cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& sp
 std::pair<double, double> least_error_range(const Histogram& histogram, const QuantizerSpec& spec,
                                             double power);
 
+// What bn_statistics gives the values of a node: least_error_range() of their distribution, with
+// the fourth power of the error, at 8 bits the fifth, for the network's input the second.
+std::pair<double, double> range_from_statistics(const models::Graph& graph,
+                                                const InferredValues& values, models::NodeId source,
+                                                const QuantizerSpec& spec);
+
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
-// options.calibration_images are seen. bn_statistics uses no image: least_error_range() of the
-// distributions of quant/data_free/moments.h, with the fourth power of the error, at 8 bits the
-// fifth, for the network's input the second. Quantizers upstream are active while later ones are
-// observed only for the weights; activations are observed unquantized. Networks' input:
-// options.image_lo/hi where known.
+// options.calibration_images are seen. bn_statistics uses no image. Quantizers upstream are active
+// while later ones are observed only for the weights; activations are observed unquantized.
+// Networks' input: options.image_lo/hi where known.
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 // The same on these images, all of them or, where those are fewer, options.calibration_images.
 void calibrate(Student& student, const at::Tensor& images, std::int64_t batch_size);

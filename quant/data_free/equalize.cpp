@@ -132,6 +132,11 @@ class Equalizer {
     take_out(reader.layer, factor);
   }
 
+  void set_bound(models::Node& clip, const char* role, const at::Tensor& bound) {
+    clip.params[role] = clip.name + "." + role;
+    model_.parameters.set(clip.params[role], bound);
+  }
+
   void balance_below_bound(NodeId norm, const Reader& reader) {
     if (!is_depthwise(model_, reader.layer)) return;
     models::Node& clip = model_.graph[reader.clip];
@@ -145,8 +150,12 @@ class Equalizer {
     scale(norm, factor);
     take_out(reader.layer, factor);
     if (!own_range) return;  // no value comes to the bound that did not
-    clip.params["upper"] = clip.name + ".upper";
-    model_.parameters.set(clip.name + ".upper", factor.mul(bound).view({1, -1, 1, 1}));
+    const auto by_channel = factor.view({1, -1, 1, 1});
+    if (!clip.params.contains("upper"))
+      set_bound(clip, "upper", by_channel.mul(bound));
+    else
+      for (const char* role : {"lower", "upper"})
+        set_bound(clip, role, param(reader.clip, role).mul(by_channel));
   }
 
   // |mean| + 4 deviations of sums of independent BatchNorm outputs.

@@ -15,8 +15,6 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "core/error.h"
 #include "models/load.h"
 
@@ -123,13 +121,16 @@ TEST(Execute, ElementwiseFunctionsFollowTheirFormulas) {
   EXPECT_TRUE(at::allclose(run_one(Softmax{}, x).sum(1), at::ones({2, 9, 8})));
 }
 
-TEST(Execute, AClipMayHaveAnUpperBoundPerChannel) {
-  const auto x = image();
+TEST(Execute, AClipMayHaveBoundsPerChannel) {
+  const auto x = image(), lower = at::tensor({-0.25F, 0.F, 0.25F}).view({1, 3, 1, 1}),
+             upper = at::tensor({0.5F, 1.F, 100.F}).view({1, 3, 1, 1});
   ParameterStore parameters;
-  parameters.set("upper", at::tensor({0.5F, 1.F, 100.F}).view({1, 3, 1, 1}));
-  const auto y = run_one(Clip{0, 6}, x, parameters, {{"upper", "upper"}});
-  for (std::int64_t c = 0; c < 3; ++c)
-    EXPECT_TRUE(at::equal(y.select(1, c), x.select(1, c).clamp(0, std::array{0.5, 1., 100.}[c])));
+  parameters.set("lower", lower);
+  parameters.set("upper", upper);
+  const auto above = run_one(Clip{0, 6}, x, parameters, {{"upper", "upper"}});
+  EXPECT_TRUE(above.equal(x.clamp(lower * 0, upper)));
+  const auto both = run_one(Clip{0, 6}, x, parameters, {{"lower", "lower"}, {"upper", "upper"}});
+  EXPECT_TRUE(both.equal(x.clamp(lower, upper)));
 }
 
 TEST(Execute, ShapeOperators) {

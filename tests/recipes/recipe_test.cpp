@@ -194,6 +194,7 @@ TEST_F(RecipeTest, WrongTypesAndRangesNameKeyAndValue) {
   EXPECT_HAS(error("finetune.milestones=0.5,0.25"), "ascending");
   EXPECT_HAS(error("finetune.optimizer=adam"), "set finetune.inundation=off");
   EXPECT_HAS(error("quantize.split_channels=8"), "only quantize.equalize=depthwise");
+  EXPECT_HAS(error("quantize.split_expansion=5"), "set split_expansion=0");
   EXPECT_HAS(error("finetune.loss_terms=perturbed_kl_divergence=1"), "there is none");
   EXPECT_HAS(error("finetune.lr"), "the value is missing");
   EXPECT_HAS(error("finetune=3"), "'finetune' is a section");

@@ -12,6 +12,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -232,6 +233,13 @@ void save_onnx(const models::Model& model, const std::filesystem::path& path) {
       written.op_type = "Gemm";
       parameters({"weight", "bias"});
       written.attributes = {{"transB", std::int64_t{1}}};
+    } else if (const auto* clip = models::get_if<models::Clip>(node); clip && clip->hi == 6) {
+      written.op_type = "Clip";
+      for (const float bound : {clip->lo, clip->hi}) {
+        written.inputs.push_back(node.name + ".bound" + std::to_string(written.inputs.size()));
+        file.graph.initializers.emplace_back(written.inputs.back(),
+                                             models::to_array(at::scalar_tensor(bound)));
+      }
     } else if (models::is<models::Clip>(node)) {
       written.op_type = "Relu";
     } else if (models::is<models::GlobalAvgPool>(node)) {

@@ -2,6 +2,7 @@
 #include "train/teacher_pass.h"
 
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/linspace.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -41,8 +42,19 @@ Seen see(const models::Model& teacher, const at::Tensor& input, const Run& run) 
   return {logits.detach(), loss.detach(), torch::autograd::grad({total}, {images})[0]};
 }
 
+// A clip with bounds of its own for each channel.
+models::Model bounded_channels() {
+  test::NetworkBuilder net;
+  NodeId x = net.conv_bn("stem", net.input(), 3, 4);
+  net.model().parameters.set("lower", at::linspace(-0.5, 0.5, 4).view({1, 4, 1, 1}));
+  net.model().parameters.set("upper", at::linspace(0.75, 2, 4).view({1, 4, 1, 1}));
+  x = net.op("clip", models::Clip{0, 6}, {x}, {{"lower", "lower"}, {"upper", "upper"}});
+  x = net.op("pool", models::GlobalAvgPool{false}, {x});
+  return net.finish(net.linear("fc", x, 4, 3));
+}
+
 TEST(TeacherPass, GivesWhatTheTeacherGivesAndTheMomentsOfEveryBatchNorm) {
-  for (const auto& teacher : {test::residual_network(), many_forms()}) {
+  for (const auto& teacher : {test::residual_network(), many_forms(), bounded_channels()}) {
     const auto input = test::normal({6, 3, 12, 12}, 5);
     const auto plain = see(teacher, input, [&](const at::Tensor& images) {
       models::Taps taps{models::batch_norm_inputs(teacher.graph), {}};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of channels through a depthwise convolution:
+//   convolution, BatchNorm, ReLU6 -> depthwise convolution, BatchNorm, ReLU6 -> 1x1 convolution.
+#pragma once
+#include <vector>
+
+#include "models/graph.h"
+
+namespace zsq::quant {
+
+// From the convolution that makes the channels to the BatchNorm behind the one that reads them.
+// Zero padding may stand before the depthwise convolution. Parameters belong to these nodes alone,
+// and but for the last one nothing else reads them.
+struct DepthwiseWay {
+  models::NodeId maker = -1, first_norm = -1, first_clip = -1, depthwise = -1, second_norm = -1,
+                 second_clip = -1, reader = -1, reader_norm = -1;
+};
+
+std::vector<DepthwiseWay> find_depthwise_ways(const models::Model& model);
+
+// Appends `count` channels whose weights and BatchNorm parameters are 0.
+void append_channels(models::Model& model, const DepthwiseWay& way, std::int64_t count);
+
+}  // namespace zsq::quant
