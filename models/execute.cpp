@@ -17,7 +17,6 @@
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/maximum.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/mul.h>
@@ -73,9 +72,9 @@ class Evaluate {
 
   at::Tensor operator()(const Clip& op) const {
     if (node_.params.contains("upper")) {
-      const auto above = node_.params.contains("lower") ? at::maximum(in_[0], parameter("lower"))
-                                                        : at::clamp_min(in_[0], op.lo);
-      return at::minimum(above, parameter("upper"));
+      if (node_.params.contains("lower"))
+        return at::clamp(in_[0], parameter("lower"), parameter("upper"));
+      return at::minimum(at::clamp_min(in_[0], op.lo), parameter("upper"));
     }
     const bool above = std::isfinite(op.hi), below = std::isfinite(op.lo);
     if (op.lo == 0 && !above) return at::relu(in_[0]);

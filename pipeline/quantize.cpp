@@ -150,7 +150,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
                               std::string_view(to_yaml(run.recipe)));
 
   quant::Student student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, run.bank.held_out, observer);
+  run.held_out = held_out_images(run.as_read, run.sha256, run.recipe, run.bank.held_out, observer);
   std::optional<train::TrainReport> trained;
   const std::vector<Stage> stages = plan_stages(run, trained);
   const Identity identity = identity_of(run.recipe);

@@ -105,7 +105,7 @@ std::string samples_section(const FinishedRun& run) {
 
 std::string run_page(const FinishedRun& run) {
   const std::string model = std::filesystem::path(text_in(run.report, "model")).filename().string();
-  return page(text_in(run.report, "scheme") + " of " + model,
+  return page(model + ": " + text_in(run.report, "scheme"),
               verdict_section(run) + size_section(run) + samples_section(run) +
                   section("Curves", chart_grid(curve_charts({{"", run.history}}))) +
                   stages_section(run) + layers_section(run) + sensitivity_section(run) +

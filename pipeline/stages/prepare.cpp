@@ -132,9 +132,9 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   resolve_preprocessing(run.teacher, run.recipe, observer);
   require_statistics(run.teacher, run.recipe, observer);
   fit_into_memory(run.teacher, run.recipe, observer);
-  const double macs = sum_of_macs(run.teacher);
+  run.as_read = run.teacher;
   run.teacher = reparametrized(std::move(run.teacher), run.recipe);
-  run.added_macs = sum_of_macs(run.teacher) / macs - 1;
+  run.added_macs = sum_of_macs(run.teacher) / sum_of_macs(run.as_read) - 1;
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

@@ -20,8 +20,9 @@ struct Run {
   RunClock clock;
   std::string sha256 = {};  // of the model's file
   models::Model teacher = {};
-  double added_macs = 0;  // of copies of channels, as a share of the network's
-  double loading = 0;     // seconds that reading the model took
+  models::Model as_read = {};  // the same function in its first form, which makes images faster
+  double added_macs = 0;       // of copies of channels, as a share of the network's
+  double loading = 0;          // seconds that reading the model took
   std::unique_ptr<eval::ImageSource> real_images = {};  // to measure with; null: none
   BankSplit bank = {};                                  // undefined: no bank
   std::optional<train::BankDraws> bank_draws = {};      // of each batch of the student

@@ -34,20 +34,35 @@ at::Tensor dead_channels(const models::Model& model, const DepthwiseWay& way) {
   return mean.add(variance.sqrt(), kDeadDeviations).le(0).cpu();
 }
 
+// Integer convolutions of runtimes take so many channels at once, and are slow with what is left.
+constexpr std::int64_t kChannelsAtOnce = 16;
+
 // Which channels of a way get copies, and where.
 class Shares {
  public:
   // noise f64 [C]: the divergence that each channel's quantization causes; dead bool [C]; cost: of
-  // a place that is appended, as a share of all multiplications. Dead channels give their places.
+  // one more place, as a share of all multiplications. Dead channels give their places.
   Shares(const at::Tensor& noise, const at::Tensor& dead, double cost)
-      : noise_(noise.masked_fill(dead, 0)), width_(noise.size(0)), cost_(cost) {
+      : noise_(noise.masked_fill(dead, 0)),
+        width_(noise.size(0)),
+        together_(std::gcd(width_, kChannelsAtOnce)),
+        cost_(cost * static_cast<double>(together_)) {
     for (std::int64_t c = 0; c < width_; ++c)
       if (dead[c].item<bool>()) give(c);
   }
 
+  // Of the places that are appended together.
   double cost() const { return cost_; }
-  double gain_per_cost() const { return gain(best()) / cost_; }
-  void append() { give(width_ + appended_++); }
+  double gain_per_cost() const {
+    Shares tried = *this;
+    return tried.append() / cost_;
+  }
+  // What the new copies take off the divergence.
+  double append() {
+    double sum = 0;
+    for (std::int64_t i = 0; i < together_; ++i) sum += give(width_ + appended_++);
+    return sum;
+  }
 
   std::int64_t appended() const { return appended_; }
   // Places of a channel's copies, beyond its own.
@@ -66,12 +81,15 @@ class Shares {
       if (gain(c) > gain(best)) best = c;
     return best;
   }
-  void give(std::int64_t place) {
-    if (const auto channel = best(); gain(channel) > 0) copies_[channel].push_back(place);
+  double give(std::int64_t place) {
+    const auto channel = best();
+    const double taken = gain(channel);
+    if (taken > 0) copies_[channel].push_back(place);
+    return taken;
   }
 
   at::Tensor noise_;
-  std::int64_t width_, appended_ = 0;
+  std::int64_t width_, together_, appended_ = 0;
   double cost_;
   std::map<std::int64_t, std::vector<std::int64_t>> copies_;
 };

@@ -8,9 +8,11 @@
 //
 // Copies take the places of channels that are always 0, which are no rarity there, and places that
 // are appended, while the multiplications of the network grow by no more than
-// options.split_expansion per cent. The float network computes the same, because each shifted ReLU6
-// has its two bounds shifted with it (models::Clip); a student needs no such bounds, its quantizer
-// rounds the lower one to 0. Where zeros pad a shifted channel, its copies differ by the shift.
+// options.split_expansion per cent: as many together as keep a width that is a multiple of 2, 4, 8
+// or 16 one, because integer kernels of runtimes are slow with other widths. The float network
+// computes the same, because each shifted ReLU6 has its two bounds shifted with it (models::Clip);
+// a student needs no such bounds, its quantizer rounds the lower one to 0. Where zeros pad a
+// shifted channel, its copies differ by the shift.
 //
 // A channel gets another copy where that lowers the divergence most, per multiplication. It is
 //   1/2 s^2 / 12 E sum_places (d log p_y / dx)^2,  y drawn from the network's own prediction p,

@@ -43,7 +43,7 @@ class SplitRun : public testing::Test {
     options.recipe =
         load_recipe("instant", {"data.preset=cifar10", "process.threads=1",
                                 "process.agreement_images=0", "quantize.equalize=depthwise",
-                                "quantize.split_channels=8", "quantize.split_expansion=30"});
+                                "quantize.split_channels=8", "quantize.split_expansion=100"});
     report_ = quantize(model_, options, run_);
   }
 

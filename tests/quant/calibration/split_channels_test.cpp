@@ -122,13 +122,14 @@ TEST(SplitChannels, CopiesAreShiftedBehindTheDepthwiseConvolutionToo) {
 }
 
 // A place costs what a sixth of the convolutions around it does, 13 to 14 % of the network here.
+// Six channels are a multiple of two, as runtimes like it, and so is what is appended.
 TEST(SplitChannels, AppendsPlacesWithinTheBudget) {
   const auto model = network();
   const auto sum = [](const models::Model& model) {
     const auto macs = models::multiply_accumulates(model);
     return static_cast<double>(std::accumulate(macs.begin(), macs.end(), std::int64_t{0}));
   };
-  for (const auto& [expansion, appended] : {std::pair{10., 0}, {20., 1}, {35., 2}}) {
+  for (const auto& [expansion, appended] : {std::pair{10., 0}, {20., 0}, {35., 2}}) {
     auto options = four_bits();
     options.split_expansion = expansion;
     const auto after = split(model, options);
