@@ -194,9 +194,9 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const ReconstructOptions& before = run.recipe.reconstruct;
-  const bool made = before.iterations > 0 && before.images == o.images;
-  const double images =
-      o.images > 0 && !made ? seconds_of_images(run, learning->count(o.images), one) : 0;
+  const auto count = learning->count(o.images);
+  const bool made = before.iterations > 0 && learning->count(before.images) == count;
+  const double images = count > 0 && !made ? seconds_of_images(run, count, one) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,
       images + static_cast<double>(o.iterations) * iteration,

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "models/load.h"
 #include "quant/calibration/depthwise_way.h"
@@ -43,10 +44,11 @@ class Shares {
   // noise f64 [C]: the divergence that each channel's quantization causes; dead bool [C]; cost: of
   // one more place, as a share of all multiplications. Dead channels give their places.
   Shares(const at::Tensor& noise, const at::Tensor& dead, double cost)
-      : noise_(noise.masked_fill(dead, 0)),
-        width_(noise.size(0)),
+      : width_(noise.size(0)),
         together_(std::gcd(width_, kChannelsAtOnce)),
         cost_(cost * static_cast<double>(together_)) {
+    const auto alive = noise.masked_fill(dead, 0).contiguous();
+    noise_.assign(alive.const_data_ptr<double>(), alive.const_data_ptr<double>() + width_);
     for (std::int64_t c = 0; c < width_; ++c)
       if (dead[c].item<bool>()) give(c);
   }
@@ -73,22 +75,18 @@ class Shares {
   double gain(std::int64_t channel) const {
     const auto found = copies_.find(channel);
     const double n = found == copies_.end() ? 1 : 1 + static_cast<double>(found->second.size());
-    return noise_[channel].item<double>() * (1 / (n * n) - 1 / ((n + 1) * (n + 1)));
-  }
-  std::int64_t best() const {
-    std::int64_t best = 0;
-    for (std::int64_t c = 1; c < width_; ++c)
-      if (gain(c) > gain(best)) best = c;
-    return best;
+    return noise_[channel] * (1 / (n * n) - 1 / ((n + 1) * (n + 1)));
   }
   double give(std::int64_t place) {
-    const auto channel = best();
-    const double taken = gain(channel);
-    if (taken > 0) copies_[channel].push_back(place);
-    return taken;
+    std::int64_t best = 0;
+    double most = 0;
+    for (std::int64_t c = 0; c < width_; ++c)
+      if (const double taken = gain(c); taken > most) std::tie(most, best) = std::pair(taken, c);
+    if (most > 0) copies_[best].push_back(place);
+    return most;
   }
 
-  at::Tensor noise_;
+  std::vector<double> noise_;
   std::int64_t width_, together_, appended_ = 0;
   double cost_;
   std::map<std::int64_t, std::vector<std::int64_t>> copies_;
@@ -98,10 +96,13 @@ class Shares {
 void append_within(std::vector<Shares>& shares, double budget) {
   for (;;) {
     Shares* best = nullptr;
-    for (auto& one : shares)
-      if (one.cost() <= budget && (!best || one.gain_per_cost() > best->gain_per_cost()))
-        best = &one;
-    if (!best || best->gain_per_cost() <= 0) return;
+    double most = 0;
+    for (auto& one : shares) {
+      if (one.cost() > budget) continue;
+      if (const double gain = one.gain_per_cost(); gain > most)
+        std::tie(most, best) = std::pair(gain, &one);
+    }
+    if (!best) return;
     budget -= best->cost();
     best->append();
   }
@@ -186,15 +187,10 @@ class Splitter {
   }
 
   void shift_bounds(NodeId id, const at::Tensor& shift) {
-    models::Node& node = model_.graph[id];
     const auto by_channel = shift.view({1, -1, 1, 1});
-    const auto set = [&](const char* role, double bound) {
-      node.params[role] = node.name + "." + role;
-      model_.parameters.set(node.params[role], by_channel.add(bound));
-    };
-    const auto clip = *models::get_if<models::Clip>(node);
-    set("lower", clip.lo);
-    set("upper", clip.hi);
+    const auto clip = *models::get_if<models::Clip>(model_.graph[id]);
+    set_own(model_, id, "lower", by_channel.add(clip.lo));
+    set_own(model_, id, "upper", by_channel.add(clip.hi));
   }
 
   models::Model& model_;
@@ -219,14 +215,6 @@ Steps steps_of(const models::Model& model, const DepthwiseWay& way, const Placem
   return steps;
 }
 
-// The multiplications of one more channel, as a share of the model's.
-double cost_of_channel(const models::Model& model, const DepthwiseWay& way) {
-  const auto macs = models::multiply_accumulates(model);
-  const auto width = models::get_if<models::Conv2d>(model.graph[way.depthwise])->groups;
-  return static_cast<double>(macs[way.maker] + macs[way.depthwise] + macs[way.reader]) /
-         static_cast<double>(width * std::accumulate(macs.begin(), macs.end(), std::int64_t{0}));
-}
-
 }  // namespace
 
 bool has_splittable_channels(const models::Model& model, const QuantOptions& options) {
@@ -247,13 +235,18 @@ models::Model split_channels(models::Model model, const QuantOptions& options,
   for (const auto& way : ways) read.insert(read.end(), {way.first_clip, way.second_clip});
   const auto information = fisher_information(model, read, images, batch_size, seed);
 
+  const auto macs = models::multiply_accumulates(model);
+  const auto all_macs = std::accumulate(macs.begin(), macs.end(), std::int64_t{0});
   std::vector<Steps> steps;
   std::vector<Shares> shares;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     steps.push_back(steps_of(model, ways[i], placement, options.mode));
     const auto noise = information[2 * i] * steps[i].first.to(at::kCPU, at::kDouble).square() +
                        information[2 * i + 1] * (steps[i].second * steps[i].second);
-    shares.emplace_back(noise, dead_channels(model, ways[i]), cost_of_channel(model, ways[i]));
+    const auto of_way = macs[ways[i].maker] + macs[ways[i].depthwise] + macs[ways[i].reader];
+    shares.emplace_back(
+        noise, dead_channels(model, ways[i]),
+        static_cast<double>(of_way) / static_cast<double>(noise.size(0) * all_macs));
   }
   append_within(shares, options.split_expansion / 100);
   for (std::size_t i = 0; i < ways.size(); ++i)

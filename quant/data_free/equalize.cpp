@@ -132,14 +132,9 @@ class Equalizer {
     take_out(reader.layer, factor);
   }
 
-  void set_bound(models::Node& clip, const char* role, const at::Tensor& bound) {
-    clip.params[role] = clip.name + "." + role;
-    model_.parameters.set(clip.params[role], bound);
-  }
-
   void balance_below_bound(NodeId norm, const Reader& reader) {
     if (!is_depthwise(model_, reader.layer)) return;
-    models::Node& clip = model_.graph[reader.clip];
+    const models::Node& clip = model_.graph[reader.clip];
     const double bound = bound_of(clip);
     const auto &beta = param(norm, "beta"), deviation = param(norm, "gamma").abs();
     const bool own_range = options_.equalize == Equalization::depthwise;
@@ -152,10 +147,10 @@ class Equalizer {
     if (!own_range) return;  // no value comes to the bound that did not
     const auto by_channel = factor.view({1, -1, 1, 1});
     if (!clip.params.contains("upper"))
-      set_bound(clip, "upper", by_channel.mul(bound));
+      set_own(model_, reader.clip, "upper", by_channel.mul(bound));
     else
       for (const char* role : {"lower", "upper"})
-        set_bound(clip, role, param(reader.clip, role).mul(by_channel));
+        set_own(model_, reader.clip, role, param(reader.clip, role).mul(by_channel));
   }
 
   // |mean| + 4 deviations of sums of independent BatchNorm outputs.

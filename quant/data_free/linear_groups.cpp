@@ -92,6 +92,12 @@ bool is_own(const models::Node& node, const char* role, const ParameterUses& use
   return found != node.params.end() && uses.at(found->second) == 1;
 }
 
+void set_own(models::Model& model, NodeId id, const char* role, const at::Tensor& value) {
+  models::Node& node = model.graph[id];
+  node.params[role] = node.name + "." + role;
+  model.parameters.set(node.params[role], value);
+}
+
 bool is_depthwise(const models::Model& model, NodeId convolution) {
   const auto& node = model.graph[convolution];
   const auto groups = models::get_if<models::Conv2d>(node)->groups;

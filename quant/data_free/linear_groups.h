@@ -25,6 +25,9 @@ using ParameterUses = std::map<std::string, int>;
 ParameterUses parameter_uses(const models::Graph& graph);
 bool is_own(const models::Node& node, const char* role, const ParameterUses& uses);
 
+// Gives a node a parameter of its own, named <node>.<role>.
+void set_own(models::Model& model, models::NodeId node, const char* role, const at::Tensor& value);
+
 bool is_depthwise(const models::Model& model, models::NodeId convolution);
 bool has_depthwise(const models::Model& model);
 // Whether the weights of what reads a tensor can undo a scaling of its channels.
