@@ -170,7 +170,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.layers = describe_layers(student, training);
   report.float_tensors = quant::float_tensors(student);
   describe_quality(run, student, report);
-  write_files(run.context(), run.recipe.exporting, run.output, student, report);
+  write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   evaluate(run.context(), run.evaluation(), student, report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));

@@ -134,7 +134,7 @@ std::string size_section(const FinishedRun& run) {
   const Json &r = run.report, &size = member(r, "size");
   const double full = number_in(size, "fp32_bytes").value_or(0);
   const double small = number_in(size, "quantized_bytes").value_or(0);
-  const std::string scheme = text_in(r, "scheme");
+  const std::string whole = text_in(r, "scheme"), scheme = whole.substr(0, whole.find(','));
   std::vector<analysis::Svg> charts{analysis::bar_chart(
       "Parameters",
       {{"FP32", full, bytes_in_words(full), 7}, {scheme, small, bytes_in_words(small), 0}})};

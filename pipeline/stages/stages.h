@@ -89,9 +89,10 @@ struct FineTuneStage {
 train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& stage,
                              quant::Student& student);
 
-// The files, and what the report says of them. Nothing in these depends on the clock or on an
-// evaluation, so that a run that is resumed writes them again.
-void write_files(const StageContext& context, const ExportSettings& settings,
+// The files, and what the report says of them; float_network: as it was read, for its size. Nothing
+// in these depends on the clock or on an evaluation, so that a run that is resumed writes them
+// again.
+void write_files(const models::Model& float_network, const ExportSettings& settings,
                  const OutputFolder& output, const quant::Student& student, QuantizeReport& report);
 
 // Top-1 and top-5 of teacher and student on real images.

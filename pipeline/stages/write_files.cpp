@@ -20,7 +20,7 @@ bool is_asked_for(const ExportSettings& settings, std::string_view name) {
 
 }  // namespace
 
-void write_files(const StageContext& context, const ExportSettings& settings,
+void write_files(const models::Model& float_network, const ExportSettings& settings,
                  const OutputFolder& output, const quant::Student& trained,
                  QuantizeReport& report) {
   quant::Student student{trained.graph, trained.parameters.clone(), trained.options};
@@ -45,7 +45,7 @@ void write_files(const StageContext& context, const ExportSettings& settings,
         layer.executes_as = row.executes_as;
         layer.reason = row.reason;
       }
-  const exporters::SizeReport size = exporters::parameter_bytes(context.teacher, student);
+  const exporters::SizeReport size = exporters::parameter_bytes(float_network, student);
   report.fp32_bytes = size.fp32_bytes;
   report.quantized_bytes = size.quantized_bytes;
 }

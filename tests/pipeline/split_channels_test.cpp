@@ -56,6 +56,15 @@ TEST_F(SplitRun, SaysWhatTheCopiesCost) {
   EXPECT_NE(report_.scheme.find("% more multiplications"), std::string::npos) << report_.scheme;
 }
 
+// In float there are no copies.
+TEST_F(SplitRun, ComparesItsSizeWithTheNetworkAsItWasRead) {
+  std::int64_t bytes = 0;
+  const auto network = inverted_residuals();
+  for (const auto& name : network.parameters.names())
+    bytes += 4 * network.parameters.at(name).numel();
+  EXPECT_EQ(report_.fp32_bytes, bytes);
+}
+
 TEST_F(SplitRun, IsExportedAgainToTheSameFile) {
   ExportRunOptions options;
   options.output = folder_ / "again.onnx";
