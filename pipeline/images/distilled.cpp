@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/images/distilled.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/rand.h>
 
-#include <cmath>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -43,7 +39,7 @@ std::string hash_of_statistics(const models::Model& teacher) {
 std::map<std::string, std::string> describe(const models::Model& teacher, const std::string& sha256,
                                             const Recipe& recipe, const DistilledSet& set) {
   std::map<std::string, std::string> metadata{{"source_sha256", sha256},
-                                              {"kind", "optimised, with squares of the next"},
+                                              {"kind", "optimised"},
                                               {"purpose", set.purpose},
                                               {"images", std::to_string(set.images)},
                                               {"preprocessing", keys_of(teacher, recipe.data)}};
@@ -68,34 +64,12 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
   return folder / (metadata.at("purpose") + "_" + name);
 }
 
-// `distance`: from an image to the one that its square is taken from.
-at::Tensor with_cutmix(const at::Tensor& images, std::int64_t distance, std::uint64_t seed) {
-  at::Tensor result = images.clone();
-  const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
-  const auto side =
-      static_cast<std::int64_t>(std::sqrt(0.5) * static_cast<double>(std::min(height, width)));
-  const auto place = at::rand({n, 2}, at::detail::createCPUGenerator(seed), at::kDouble);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto start = [&](int axis, std::int64_t room) {
-      return static_cast<std::int64_t>(place[i][axis].item<double>() *
-                                       static_cast<double>(room + 1));
-    };
-    const auto top = start(0, height - side), left = start(1, width - side);
-    const auto square = [&](const at::Tensor& image) {
-      return image.narrow(1, top, side).narrow(2, left, side);
-    };
-    square(result[i]).copy_(square(images[(i + distance) % n]));
-  }
-  return result;
-}
-
 at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,
                 Observer& observer) {
-  const std::uint64_t seed = stream_seed(0, set.purpose, 0);
   train::ImageJob job = image_job(teacher, recipe, set.images);
-  job.seed = seed;
+  job.seed = stream_seed(0, set.purpose, 0);
   job.options.source = ImageSource::optimised;
-  return with_cutmix(made_images(job, observer), 1, stream_seed(seed, "squares", 0));
+  return made_images(job, observer);
 }
 
 // Undefined if they are not there.
@@ -138,16 +112,6 @@ fs::path cache_folder() {
        {from("ZSQ_CACHE", ""), from("XDG_CACHE_HOME", "zsq"), from("HOME", ".cache/zsq")})
     if (!path.empty()) return path;
   return {};
-}
-
-at::Tensor mixed_images(const at::Tensor& images, std::int64_t n, std::uint64_t seed) {
-  const auto most = images.size(0);
-  if (most < 2) return images;
-  std::vector<at::Tensor> rounds;
-  for (std::int64_t round = 0; round * most < n; ++round)
-    rounds.push_back(with_cutmix(images, round % (most - 1) + 1,
-                                 stream_seed(seed, "squares", static_cast<std::uint64_t>(round))));
-  return at::cat(rounds).narrow(0, 0, n);
 }
 
 at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {

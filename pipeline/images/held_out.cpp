@@ -17,28 +17,23 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kMostSteps = 40, kLeastSteps = 20, kLeastImages = 16;
-// Of all optimised images together: a few seconds on two CPU cores.
-constexpr double kMultiplyAccumulates = 1e11;
+constexpr std::int64_t kLeastImages = 16;
+// Of one optimised image per wanted one: 64 together take at most 20 s on two CPU cores, but for
+// networks of which even the least number takes longer.
+constexpr double kMultiplyAccumulates = 8e9;
 // Of the KL on one kind of images, where that on the other decreases more.
 constexpr double kMostIncrease = 1.05;
 // A forward pass, and a backward pass to the pixels that costs as much.
 constexpr double kPassesPerStep = 2;
 
-// As many images as have room for enough steps, and then the steps that have room.
-DistilledSet optimised_set(const models::Model& teacher, std::int64_t wanted,
-                           ImageOptions& images) {
+// As many of the wanted images as have room.
+std::int64_t affordable(const models::Model& teacher, std::int64_t wanted, std::int64_t steps) {
   const auto macs = models::multiply_accumulates(teacher);
-  const double step = kPassesPerStep * std::accumulate(macs.begin(), macs.end(), 0.0);
-  const auto affordable = [&](double per_unit) {
-    return static_cast<std::int64_t>(kMultiplyAccumulates / std::max(per_unit, 1.0));
-  };
-  const std::int64_t number =
-      std::clamp(affordable(step * kMostSteps), std::min(wanted, kLeastImages), wanted);
-  images.steps =
-      std::clamp(affordable(step * static_cast<double>(number)), kLeastSteps, kMostSteps);
-  images.batch_size = std::max<std::int64_t>(2, number);
-  return {"held_out_optimised", number};
+  const double image =
+      kPassesPerStep * static_cast<double>(steps) * std::accumulate(macs.begin(), macs.end(), 0.0);
+  const double room = kMultiplyAccumulates * static_cast<double>(wanted);
+  return std::clamp(static_cast<std::int64_t>(room / std::max(image, 1.0)),
+                    std::min(wanted, kLeastImages), wanted);
 }
 
 at::Tensor optimised(const models::Model& teacher, const std::string& sha256, const Recipe& recipe,
@@ -48,12 +43,12 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.model = recipe.model;
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
-  const auto set = optimised_set(teacher, recipe.process.agreement_images, own.images);
-  own.images.batch_size = optimised_at_once(teacher, recipe, own.images.batch_size);
-  const at::Tensor images = distilled_images(teacher, sha256, own, set, observer);
-  const std::int64_t wanted = recipe.process.agreement_images;
-  return images.size(0) < wanted ? mixed_images(images, wanted, stream_seed(0, "held_out", 1))
-                                 : images;
+  const DistilledSet set{"held_out_optimised",
+                         affordable(teacher, recipe.process.agreement_images, own.images.steps)};
+  const auto shares = [&](std::int64_t n) { return (set.images + n - 1) / n; };
+  const auto even = shares(shares(own.images.batch_size));  // no batch much smaller than the others
+  own.images.batch_size = optimised_at_once(teacher, recipe, std::max<std::int64_t>(2, even));
+  return distilled_images(teacher, sha256, own, set, observer);
 }
 
 at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
@@ -68,12 +63,11 @@ std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const s
                                            Observer& observer) {
   const std::int64_t wanted = recipe.process.agreement_images;
   if (wanted == 0) return {};
-  const auto seed = static_cast<std::uint64_t>(recipe.process.seed);
   std::vector<HeldOutImages> kinds{
       {"dead_leaves", held_out_leaves(teacher, recipe), {}},
       {"optimised",
        from_bank.defined() && from_bank.size(0) > 0
-           ? mixed_images(from_bank.cpu(), std::min(wanted, from_bank.size(0)), seed)
+           ? from_bank.narrow(0, 0, std::min(wanted, from_bank.size(0)))
            : optimised(teacher, sha256, recipe, observer),
        {}}};
   for (auto& kind : kinds) {

@@ -3,7 +3,7 @@
 // them. There are two kinds, because the KL on one kind alone misleads: a student can fit the
 // images that it was made on.
 //   dead_leaves  procedurally generated (generator/dead_leaves.h)
-//   optimised    against the teacher from other dead leaves until it sees the label, then CutMix
+//   optimised    against the teacher from other dead leaves until it sees the label
 //                (pipeline/images/distilled.h), or what a bank of `zsq generate` holds out
 #pragma once
 #include "core/observer.h"
@@ -19,8 +19,8 @@ struct HeldOutImages {
 };
 
 // process.agreement_images of each kind; empty if that is 0. For a large network fewer images are
-// optimised and then combined (CutMix): they are made with a fixed number of multiply-accumulates,
-// so that the same network has the same images everywhere, and kept in the cache folder.
+// optimised, at least 16: they are made with a fixed number of multiply-accumulates, so that the
+// same network has the same images everywhere, and kept in the cache folder.
 // `from_bank`: what a bank holds out; undefined: none.
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,

@@ -21,12 +21,12 @@ struct Band {
   double largest;      // loss of a run
 };
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-constexpr std::array<Band, 6> kBands{{{0.06, 0.0, 0.1, 0.5},
-                                      {0.12, 0.2, 0.8, 1.1},
-                                      {0.25, 0.0, 2.3, 3.9},
-                                      {0.5, 0.3, 5.4, 11.7},
-                                      {1, 2.1, 22.8, 39.5},
-                                      {kNoLimit, 3.1, 48.0, 85.0}}};
+constexpr std::array<Band, 6> kBands{{{0.06, 0.0, 0.1, 0.7},
+                                      {0.12, 0.3, 1.1, 1.9},
+                                      {0.25, 0.8, 2.2, 4.9},
+                                      {0.5, 2.1, 8.9, 20.7},
+                                      {1, 2.6, 24.2, 44.8},
+                                      {kNoLimit, 32.7, 90.6, 91.5}}};
 
 struct Level {
   double below;  // points lost

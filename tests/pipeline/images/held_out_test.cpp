@@ -1,12 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/images/held_out.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+
+#include "tests/support/temp_folder.h"
+#include "tests/support/tiny_network.h"
 
 namespace zsq::pipeline {
 namespace {
+
+Recipe recipe_of(std::int64_t images) {
+  return load_recipe("instant", {"data.preset=cifar10", "process.threads=1",
+                                 "process.agreement_images=" + std::to_string(images)});
+}
+
+TEST(HeldOutImages, OptimisedOnesAreAsManyAsLeavesAndHaveNothingInCommon) {
+  const test::TempFolder folder;
+  setenv("ZSQ_CACHE", (folder / "cache").c_str(), 1);
+  Observer observer;
+  const auto network = test::train_tiny_network(0);
+  const auto kinds = held_out_images(network.model, "tiny", recipe_of(36), {}, observer);
+  unsetenv("ZSQ_CACHE");
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].images.size(0), 36);
+  const auto& images = kinds[1].images;
+  ASSERT_EQ(images.size(0), 36);
+  for (std::int64_t i = 0; i < 36; ++i)
+    for (std::int64_t j = 0; j < i; ++j)  // by chance only where both reached the range's end
+      EXPECT_LT(images[i].eq(images[j]).to(at::kDouble).mean().item<double>(), 0.35);
+}
+
+TEST(HeldOutImages, WhatABankHoldsOutStaysAsItIs) {
+  Observer observer;
+  const auto network = test::train_tiny_network(0);
+  const auto [channels, height, width] = network.model.graph.input_shape;
+  const auto bank = at::arange(5 * channels * height * width, at::kFloat)
+                        .remainder(7)
+                        .view({5, channels, height, width});
+  const auto kinds = held_out_images(network.model, "tiny", recipe_of(3), bank, observer);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_TRUE(kinds[1].images.equal(bank.narrow(0, 0, 3)));
+}
 
 TEST(HeldOutImages, BetterMeansASmallerGeometricMeanAndNoKindWorse) {
   const auto results = [](double a, double b) {
