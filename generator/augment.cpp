@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator/augment.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -79,6 +81,26 @@ at::Tensor low_pass(const at::Tensor& images, double cutoff) {
   return resample(images, like(images, low_pass_matrix(images.size(2), cutoff)),
                   like(images, low_pass_matrix(images.size(3), cutoff)))
       .contiguous(images.suggest_memory_format());
+}
+
+at::Tensor cutmix(const at::Tensor& images, std::uint64_t seed) {
+  at::Tensor result = images.clone();
+  const std::int64_t height = images.size(2), width = images.size(3), n = images.size(0);
+  const auto side =
+      static_cast<std::int64_t>(std::sqrt(0.5) * static_cast<double>(std::min(height, width)));
+  const auto place = at::rand({n, 2}, at::detail::createCPUGenerator(seed), at::kDouble);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto start = [&](int axis, std::int64_t room) {
+      return static_cast<std::int64_t>(place[i][axis].item<double>() *
+                                       static_cast<double>(room + 1));
+    };
+    const auto top = start(0, height - side), left = start(1, width - side);
+    const auto square = [&](const at::Tensor& image) {
+      return image.narrow(1, top, side).narrow(2, left, side);
+    };
+    square(result[i]).copy_(square(images[(i + 1) % n]));
+  }
+  return result;
 }
 
 }  // namespace zsq::generator

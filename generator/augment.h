@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear maps of images. Each is one small matrix per side, y = R x C^T for every channel, so it is
-// differentiable, and the same on every run of a GPU.
+// Maps of images. The linear ones are one small matrix per side, y = R x C^T for every channel, so
+// they are differentiable, and the same on every run of a GPU.
 #pragma once
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
@@ -30,5 +30,9 @@ at::Tensor augment(const at::Tensor& images, const Crops& crops);
 // Multiplies the discrete Fourier transform of each channel by exp(-(u^2 + v^2) / (2 cutoff^2)),
 // frequencies u, v in periods per image (SynQ, ICLR 2025).
 at::Tensor low_pass(const at::Tensor& images, double cutoff);
+
+// [N, C, H, W]: each image with a square of it, of side sqrt(1/2) min(H, W) and at a random place,
+// from the next one, the last with one from the first (CutMix, arXiv 1905.04899).
+at::Tensor cutmix(const at::Tensor& images, std::uint64_t seed);
 
 }  // namespace zsq::generator

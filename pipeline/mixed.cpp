@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/mixed.h"
 
+#include "core/seed.h"
+#include "generator/augment.h"
 #include "pipeline/bit_budget.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/images/image_job.h"
@@ -43,8 +45,10 @@ std::vector<Candidate> candidates_of(const LayerSensitivity& layer, const Studen
 std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
                                                   const std::string& sha256, const Recipe& recipe,
                                                   bool inputs, Observer& observer) {
-  const at::Tensor images =
-      distilled_images(teacher, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer);
+  // Of plain images the teacher is all but certain, which hides what single layers do.
+  const at::Tensor images = generator::cutmix(
+      distilled_images(teacher, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer),
+      stream_seed(0, "sensitivity", 0));
   quant::SensitivityJob job{
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);

@@ -3,6 +3,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
@@ -118,6 +119,20 @@ at::Tensor filtered(const at::Tensor& image, double cutoff) {
                           static_cast<double>(height * width);
     }
   return result;
+}
+
+// Images of one value each, so that every pixel tells which image it is of.
+TEST(CutMix, ASquareOfHalfTheAreaIsOfTheNextImage) {
+  const auto images = at::arange(5, at::kFloat).view({5, 1, 1, 1}).expand({5, 3, 20, 30});
+  const auto mixed = cutmix(images.contiguous(), 3);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const auto other = mixed[i].eq(static_cast<double>((i + 1) % 5));
+    EXPECT_EQ(other.sum().item<std::int64_t>(), 3 * 14 * 14);  // 20 sqrt(1/2) is 14.1
+    EXPECT_EQ(other.logical_or(mixed[i].eq(static_cast<double>(i))).sum().item<std::int64_t>(),
+              1800);
+    EXPECT_EQ(other.any(0).any(0).sum().item<std::int64_t>(), 14);  // columns
+    EXPECT_EQ(other.any(0).any(1).sum().item<std::int64_t>(), 14);  // rows
+  }
 }
 
 TEST(LowPass, IsTheFilterOfTheDefinition) {
