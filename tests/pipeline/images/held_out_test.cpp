@@ -30,9 +30,14 @@ TEST(HeldOutImages, OptimisedOnesAreAsManyAsLeavesAndHaveNothingInCommon) {
   EXPECT_EQ(kinds[0].images.size(0), 36);
   const auto& images = kinds[1].images;
   ASSERT_EQ(images.size(0), 36);
+  // Pixels that were cut off at an end of the range are the same by chance.
+  const auto inside =
+      images.gt(images.amin({0, 2, 3}, true)).logical_and(images.lt(images.amax({0, 2, 3}, true)));
   for (std::int64_t i = 0; i < 36; ++i)
-    for (std::int64_t j = 0; j < i; ++j)  // by chance only where both reached the range's end
-      EXPECT_LT(images[i].eq(images[j]).to(at::kDouble).mean().item<double>(), 0.35);
+    for (std::int64_t j = 0; j < i; ++j) {
+      const auto same = images[i].eq(images[j]).logical_and(inside[i]);
+      EXPECT_LT(same.to(at::kDouble).mean().item<double>(), 0.01);
+    }
 }
 
 TEST(HeldOutImages, WhatABankHoldsOutStaysAsItIs) {
