@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/images/held_out.h"
 
-#include <ATen/core/grad_mode.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr std::int64_t kLeastImages = 16;
-// Of one optimised image per wanted one: 64 together take at most 20 s on two CPU cores, but for
-// networks of which even the least number takes longer.
+// For each wanted optimised image: 64 take at most 20 s on two CPU cores, unless the least number
+// of them takes longer.
 constexpr double kMultiplyAccumulates = 8e9;
 // Of the KL on one kind of images, where that on the other decreases more.
 constexpr double kMostIncrease = 1.05;
@@ -45,9 +45,9 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.images.precision = recipe.images.precision;
   const DistilledSet set{"held_out_optimised",
                          affordable(teacher, recipe.process.agreement_images, own.images.steps)};
-  const auto shares = [&](std::int64_t n) { return (set.images + n - 1) / n; };
-  const auto even = shares(shares(own.images.batch_size));  // no batch much smaller than the others
-  own.images.batch_size = optimised_at_once(teacher, recipe, std::max<std::int64_t>(2, even));
+  const auto batches = at::divup(set.images, own.images.batch_size);
+  own.images.batch_size =
+      optimised_at_once(teacher, recipe, std::max<std::int64_t>(2, at::divup(set.images, batches)));
   return distilled_images(teacher, sha256, own, set, observer);
 }
 
