@@ -2,7 +2,7 @@
 #include "eval/config_file.h"
 
 #include "core/error.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 
 namespace zsq::eval {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/nearest_name.h"
 #include "eval/preprocessing.h"
 #include "formats/in_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 
 namespace zsq::eval {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "models/load.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/fold_batch_norm.h"
@@ -115,7 +115,8 @@ class Restorer {
     const at::Tensor tables = tensor(prefix + ".levels");
     const at::Tensor index = tensor(prefix + ".level_index").to(at::kLong);
     if (tables.dim() != 2 || index.dim() != 1 ||
-        (index.numel() && index.max().item<std::int64_t>() >= tables.size(0)))
+        (index.numel() && (index.min().item<std::int64_t>() < 0 ||
+                           index.max().item<std::int64_t>() >= tables.size(0))))
       refuse("'" + prefix + ".level_index' names a table that '" + prefix + ".levels' lacks");
     return tables.index_select(0, index);
   }

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "formats/exported_json.h"
 #include "formats/in_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "formats/limits.h"
 #include "formats/pickle.h"
 #include "formats/pth_state.h"

@@ -8,7 +8,7 @@
 #include "formats/atomic_file.h"
 #include "formats/in_file.h"
 #include "formats/input_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "formats/limits.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"
@@ -41,10 +41,10 @@ T value_or(const json& object, const char* key, T otherwise, const fs::path& pat
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return otherwise;
   try {
-    return found->get<T>();
+    if (!holds_floats(*found)) return found->get<T>();
   } catch (const json::exception&) {
-    refuse(path, std::string("has another type of value at '") + key + "' than was expected");
   }
+  refuse(path, std::string("has another type of value at '") + key + "' than was expected");
 }
 
 std::int64_t classes_of(const json& config, const fs::path& path) {

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "formats/in_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "formats/limits.h"
 
 namespace zsq::formats {
@@ -35,12 +35,21 @@ std::string_view dtype_text(DType dtype) {
               "safetensors files have no element type " + std::string(name_of(dtype)));
 }
 
+template <class T>
+std::vector<T> integers(const json& fields, const char* key) {
+  const json& list = fields.at(key);
+  if (holds_floats(list))
+    throw Error(ErrorCode::bad_input, std::string("damaged safetensors header: ") + key + " is " +
+                                          list.dump() + "; integers were expected");
+  return list.get<std::vector<T>>();
+}
+
 using Entry = SafetensorsReader::Entry;
 
 Entry parse_entry(const std::string& name, const json& fields) {
-  const auto offsets = fields.at("data_offsets").get<std::vector<std::uint64_t>>();
+  const auto offsets = integers<std::uint64_t>(fields, "data_offsets");
   Entry entry = {0, 0, name, parse_dtype(fields.at("dtype").get<std::string>()),
-                 fields.at("shape").get<std::vector<std::int64_t>>()};
+                 integers<std::int64_t>(fields, "shape")};
   if (offsets.size() != 2 || offsets[1] < offsets[0] ||
       offsets[1] - offsets[0] != byte_count(entry.dtype, entry.shape))
     throw Error(ErrorCode::bad_input,

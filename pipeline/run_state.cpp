@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
 #include "parallel/ranks.h"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # fuzz.sh [SECONDS [TARGET...]]: runs each target of tests/fuzz/ under libFuzzer for SECONDS (default 60) and prints
-# a table. Default: the targets that need no libtorch; "all": every one. MORE_SEEDS=<folder> takes every file of
-# TARGET in <folder>/TARGET as a seed, too. Corpora stay in build/fuzz/corpus and grow from run to run; an input that is a
-# finding is left in build/fuzz/findings. Exits with 1 if there was one. Skips, and says so, without clang's libFuzzer.
+# a table; of a finding also the error and the input in base64. Default: the targets that need no libtorch; "all": every
+# one. MORE_SEEDS=<folder> takes every file of TARGET in <folder>/TARGET as a seed, too. Corpora stay in
+# build/fuzz/corpus and grow from run to run; an input that is a finding is left in build/fuzz/findings. Exits with 1 if
+# there was one. Skips, and says so, without clang's libFuzzer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -41,7 +42,12 @@ for target in "${targets[@]}"; do
   OMP_NUM_THREADS=1 OPENCV_LOG_LEVEL=SILENT "build/fuzz/bin/fuzz_$target" -max_total_time="$seconds" -timeout=20 \
     -rss_limit_mb=1536 -malloc_limit_mb=768 -max_len=65536 -print_final_stats=1 -close_fd_mask=1 \
     -artifact_prefix="build/fuzz/findings/$target-" ${dictionary:+-dict="$dictionary"} "${inputs[@]}" \
-    > "$out" 2>&1 || { finding=$(sed -n 's/.*Test unit written to //p' "$out" | tail -n 1); status=1; }
+    > "$out" 2>&1 || {
+    finding=$(sed -n 's/.*Test unit written to //p' "$out" | tail -n 1)
+    status=1
+    # Enough to try the input again where this folder is not at hand.
+    grep -aE 'ERROR|runtime error|what\(\)|^Base64' "$out" | cut -c 1-100000 || true
+  }
   covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$out" | tail -n 1)
   corpus=$(find "build/fuzz/corpus/$target" -type f | wc -l)
   rows+=("$(row "$target" "$(number "$out" number_of_executed_units)" "$(number "$out" average_exec_per_sec)" \

@@ -2,7 +2,7 @@
 #include "pipeline/report/finished_run.h"
 
 #include "core/error.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "pipeline/report/latency.h"
 #include "pipeline/version.h"
 

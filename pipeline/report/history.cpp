@@ -5,7 +5,7 @@
 #include <exception>
 #include <fstream>
 
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "pipeline/report/json.h"
 
 namespace zsq::pipeline {

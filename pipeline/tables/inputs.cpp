@@ -9,7 +9,7 @@
 
 #include "core/nearest_name.h"
 #include "formats/atomic_file.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/report/json.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/json_depth.
+// Covers also formats/json.
 // A file beyond each limit of formats/limits.h, small enough to be mailed.
 #include "formats/limits.h"
 
@@ -9,7 +9,7 @@
 
 #include "formats/exported_program.h"
 #include "formats/hugging_face.h"
-#include "formats/json_depth.h"
+#include "formats/json.h"
 #include "formats/onnx.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"

@@ -136,6 +136,10 @@ TEST(Safetensors, WrongHeadersAreRefused) {
   refuse(R"({"a":{"dtype":"U8","shape":[1073741824],"data_offsets":[0,1073741824]}})", "1234",
          "describes 1073741824");
   refuse(R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,4]}})", "1234", "C64");
+  refuse(R"({"a":{"dtype":"U8","shape":[4.0],"data_offsets":[0,4]}})", "1234",
+         "shape is [4.0]; integers");
+  refuse(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,1e58]}})", "1234",
+         "data_offsets is [0,1e+58]; integers");
   refuse(R"({"a":5})", "", "damaged");
   refuse(R"([])", "", "not a JSON object");
   refuse(std::string(100'000, '['), "", "nested deeper");

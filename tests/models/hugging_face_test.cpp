@@ -141,6 +141,9 @@ TEST_F(HuggingFace, DamageIsNamed) {
             std::string::npos);
   config(R"({"architecture": 7})");
   EXPECT_NE(refusal(ErrorCode::bad_input).find("'architecture'"), std::string::npos);
+  // Casts of numbers beyond the range of the integer would be undefined.
+  config(R"({"architecture": "regnety_004", "num_classes": 1e40})");
+  EXPECT_NE(refusal(ErrorCode::bad_input).find("'num_classes'"), std::string::npos);
   config("[]");
   EXPECT_NE(refusal(ErrorCode::bad_input).find("config.json"), std::string::npos);
 }

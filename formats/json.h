@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,6 +14,14 @@ namespace zsq::formats {
 // take it, but to copy, print or walk the document would use up the stack. Says nothing of the
 // rest of the syntax.
 void require_shallow_json(std::string_view text);
+
+// Whether a value is a floating-point number or a list with one. Asked before get<integer>(), which
+// would cast such a number: undefined beyond the range of the integer, and 1.5 would pass as 1.
+template <class Json>
+bool holds_floats(const Json& value) {
+  const auto is_float = [](const Json& item) { return item.is_number_float(); };
+  return is_float(value) || (value.is_array() && std::any_of(value.begin(), value.end(), is_float));
+}
 
 // A document of nlohmann's; discarded if the text is not JSON. Error(bad_input) as above.
 template <class Json>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/json_depth.h"
+#include "formats/json.h"
 
 #include <string>
 
