@@ -12,6 +12,12 @@ double rate_factor(const TrainOptions& options, double share) {
   return std::pow(options.decay, static_cast<double>(passed));
 }
 
+double seconds_of_checks(const TrainOptions& options, std::int64_t images, double student_step) {
+  if (options.validation_checks == 0) return 0;
+  const auto passes = static_cast<double>((options.validation_checks + 1) * images);
+  return student_step / 3 * passes / static_cast<double>(options.batch_size);
+}
+
 void IterationTime::rehearsed(double seconds) {
   rehearsed_ = seconds;
   recent_.fill(seconds);

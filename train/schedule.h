@@ -11,6 +11,10 @@ namespace zsq::train {
 // decay^(number of milestones at or before `share`); multiplies learning rates and crossing rate.
 double rate_factor(const TrainOptions& options, double share);
 
+// Of options.validation_checks and the one at the start, on so many images: each is a forward pass
+// of the student, about a third of its step.
+double seconds_of_checks(const TrainOptions& options, std::int64_t images, double student_step);
+
 // Seconds of one kind of iteration, as the median of the last five: one that was held up does not
 // change it, a slower machine does within three.
 class IterationTime {

@@ -74,9 +74,9 @@ class Step {
   Batch generator_step(const generator::LatentBatch& draw, double factor);
   // Steps 3 and 4 on the same images.
   StudentStep student_step(const Batch& batch, double factor);
-  // Both, to time them, and then everything as it was: seconds of a generator and of a student
-  // step.
-  std::pair<double, double> rehearse();
+  // Makes a batch and learns from it, to time both, and then has everything as it was: seconds of
+  // `make_batch` and of a student step.
+  std::pair<double, double> rehearse(const std::function<Batch()>& make_batch);
 
   // Without a call: channels_last, and cuDNN as the process has it.
   void use(const ConvolutionSettings& settings);

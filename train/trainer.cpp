@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <ATen/Parallel.h>
+
 #include <array>
-#include <cmath>
 #include <cstdio>
 
 #include "core/error.h"
@@ -76,24 +77,24 @@ class Run {
   double elapsed() const { return resumed_seconds_ + begin_.seconds(); }
 
   void plan() {
-    const auto [warmup, student] = step_.rehearse();
-    pace_.rehearsed(warmup, generates_ ? warmup + student : student);
-    const auto batches =
-        std::ceil(static_cast<double>(job_.student.options.activations.calibration_images) /
-                  static_cast<double>(options_.batch_size));
-    const double calibration = tally_.calibrated ? 0 : batches * warmup;
+    const auto [images, student] = step_.rehearse([&] {
+      constexpr auto kDraw = generator::Generator::kCalibrationSteps;
+      return generates_ ? step_.generator_step(kDraw, 1) : next_batch(kDraw, 1);
+    });
+    pace_.rehearsed(images, images + student);
+    const auto to_calibrate = job_.student.options.activations.calibration_images;
+    const auto batches = tally_.calibrated ? 0 : at::divup(to_calibrate, options_.batch_size);
     after_ = job_.seconds_after();
-    const double checks =
-        static_cast<double>((options_.validation_checks + 1) * options_.validation_images) /
-        static_cast<double>(options_.batch_size) * warmup;
-    pace_.reserve(calibration + after_ + checks);
+    const auto held_out =
+        job_.held_out.defined() ? job_.held_out.size(0) : options_.validation_images;
+    const double reserved = static_cast<double>(batches) * images + after_ +
+                            seconds_of_checks(options_, held_out, student);
+    pace_.reserve(reserved);
     const bool any = pace_.next(elapsed());
     std::array<char, 160> text{};
     std::snprintf(text.data(), text.size(),
-                  "the time budget leaves %lld iterations of about %.3g s, and %.3g s for "
-                  "calibration, checks and what follows",
-                  static_cast<long long>(pace_.total() - pace_.done()), warmup + student,
-                  calibration + after_ + checks);
+                  "the time budget leaves %lld iterations of about %.3g s, and %.3g s for all else",
+                  static_cast<long long>(pace_.total() - pace_.done()), images + student, reserved);
     observer_.on_message(any ? LogLevel::info : LogLevel::warning, text.data());
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/randn.h>
+
 #include <functional>
 
 #include "core/error.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
 #include "train/checkpoint.h"
+#include "train/images/image_bank.h"
 
 namespace zsq::train {
 namespace {
@@ -60,6 +63,25 @@ TEST(TimeBudget, WhereItDoesNotBindGivesTheSameResult) {
   second.time_budget = 1e6;
   run(second, silent);
   expect_equal(resumed.student.parameters, plain.student.parameters);
+}
+
+// Of images that are given and few, checks take next to nothing, whatever number a generator would
+// have made for them.
+TEST(TimeBudget, SetsAsideWhatChecksOfTheGivenImagesTake) {
+  const BankDraws bank({at::randn({20, 3, 8, 8}), {}}, 1, {}, 1);
+  const auto iterations = [&](bool given) {
+    Tiny tiny;
+    tiny.options.validation_checks = 1;
+    tiny.options.validation_images = 1'000'000'000;
+    auto job = tiny.job();
+    job.bank = &bank;
+    if (given) job.held_out = at::randn({4, 3, 8, 8});
+    job.time_budget = 600;
+    Observer silent;
+    return run(job, silent).iterations;
+  };
+  EXPECT_EQ(iterations(true), 10);
+  EXPECT_EQ(iterations(false), 0);
 }
 
 TEST(TimeBudget, SaysWhatABudgetLeavesRoomFor) {
