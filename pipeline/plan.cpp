@@ -245,6 +245,9 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
   if (rounds) stages.push_back(rounding(run, learning, one));
+  // At few bits rounding alone can look harmful to a depthwise network until its channels have
+  // their strength back.
+  if (rounds && corrects) stages.back().judged_with_next = true;
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
   if (corrects) stages.push_back(correction(run, learning, one));

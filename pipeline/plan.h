@@ -13,6 +13,9 @@ struct Stage {
   double least = 0, estimate = 0;  // seconds: the least that is worth it, and as configured
   std::function<void(quant::Student&, RunState&, const PartDone&)> run;
   bool needed = false;  // kept whether it helps or not
+  // If it does not help, the next stage goes on with its result, and both are kept or undone
+  // together. The next one has no parts: a run that is stopped in it goes on with this one.
+  bool judged_with_next = false;
 };
 
 // The stages of the recipe, with estimates from the time that the teacher takes for a few images.

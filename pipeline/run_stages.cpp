@@ -41,55 +41,66 @@ std::vector<SyntheticResult> last_kept(const RunState& state) {
   return {};
 }
 
-void leave_out(const Run& run, RunState& state) {
-  for (StageResult& stage : state.stages)
-    if (stage.outcome.empty()) stage.outcome = "skipped: no further gain is possible";
-  run.say(
-      "student and teacher agree on nearly every synthetic image: the remaining stages "
-      "are skipped");
-}
-
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
   return stage.needed || !run.undoes_stages() || before.empty() || is_better(now, before);
 }
 
-}  // namespace
+class StageLoop {
+ public:
+  StageLoop(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
+            RunState& state, const Identity& identity)
+      : run_(run), stages_(stages), student_(student), state_(state), identity_(identity) {}
 
-void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
-                RunState& state, const Identity& identity) {
-  const auto file = run.output.file("checkpoint/student.safetensors");
-  const auto write = [&] {
+  void operator()() {
+    for (auto i = static_cast<std::size_t>(state_.finished); i < stages_.size(); ++i) {
+      if (!state_.stages[i].outcome.empty()) continue;  // skipped
+      const auto before = last_kept(state_);
+      if (nothing_left(before)) return leave_out();
+      if (waiting_.empty()) begin();
+      waiting_.push_back(i);
+      carry_out(i);
+      judge(i, before);
+    }
+  }
+
+ private:
+  bool nothing_left(const std::vector<SyntheticResult>& before) const {
+    return run_.recipe.process.automatic && !before.empty() &&
+           parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft;
+  }
+
+  void leave_out() {
+    for (StageResult& stage : state_.stages)
+      if (stage.outcome.empty()) stage.outcome = "skipped: no further gain is possible";
+    run_.say(
+        "student and teacher agree on nearly every synthetic image: the remaining stages "
+        "are skipped");
+  }
+
+  void begin() {
+    graph_ = student_.graph;
+    if (state_.parts > 0) return restore(student_, state_.now);
+    state_.start = student_.parameters.clone();
+    write();
+  }
+
+  void write() {
     if (!parallel::is_first(parallel::current())) return;
-    state.seconds = run.clock.seconds();
-    save(file, state, identity);
-  };
-  for (auto i = static_cast<std::size_t>(state.finished); i < stages.size(); ++i) {
-    StageResult& result = state.stages[i];
-    if (!result.outcome.empty()) continue;  // skipped
-    const auto before = last_kept(state);
-    if (run.recipe.process.automatic && !before.empty() &&
-        parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft) {
-      leave_out(run, state);
-      break;
-    }
-    const models::Graph graph = student.graph;
-    if (state.parts > 0) {
-      restore(student, state.now);
-    } else {
-      state.start = student.parameters.clone();
-      write();
-    }
-    const auto number = static_cast<std::int64_t>(i) + 1;
-    run.observer.on_stage(number, stages[i].name);
-    run.say("stage " + std::to_string(i + 1) + " of " + std::to_string(stages.size()) + ": " +
-            stages[i].name);
+    state_.seconds = run_.clock.seconds();
+    save(run_.output.file("checkpoint/student.safetensors"), state_, identity_);
+  }
+
+  void carry_out(std::size_t i) {
+    run_.observer.on_stage(static_cast<std::int64_t>(i) + 1, stages_[i].name);
+    run_.say("stage " + std::to_string(i + 1) + " of " + std::to_string(stages_.size()) + ": " +
+             stages_[i].name);
     const Stopwatch begin;
     double written = 0;
     try {
-      stages[i].run(student, state, [&](std::int64_t parts) {
-        state.parts = parts;
-        state.now = student.parameters.clone();
+      stages_[i].run(student_, state_, [&](std::int64_t parts) {
+        state_.parts = parts;
+        state_.now = student_.parameters.clone();
         if (begin.seconds() < written + 30) return;
         written = begin.seconds();
         write();
@@ -98,21 +109,54 @@ void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student
       if (error.code() == ErrorCode::stopped) write();
       throw;
     }
-    result.seconds = begin.seconds();
-    const auto fused = quant::fuse_activations(student.graph);
-    result.synthetic = measure_on(run.held_out, fused, student.parameters);
-    result.outcome = kKept;
-    if (!parallel::agreed(parallel::current(), stays(run, stages[i], result.synthetic, before))) {
-      result.outcome = "rejected: KL to the teacher did not decrease";
-      student.graph = graph;
-      student.parameters = state.start.clone();
-    }
-    run.observer.on_measurement(as_measurement(result, number, std::ssize(stages)));
-    if (!result.synthetic.empty())
-      run.say("  " + result.outcome + ": " + results_in_words(result.synthetic));
-    state.finished = number;
-    state.parts = 0;
+    state_.stages[i].seconds = begin.seconds();
   }
+
+  void judge(std::size_t i, const std::vector<SyntheticResult>& before) {
+    StageResult& result = state_.stages[i];
+    result.synthetic =
+        measure_on(run_.held_out, quant::fuse_activations(student_.graph), student_.parameters);
+    run_.observer.on_measurement(
+        as_measurement(result, static_cast<std::int64_t>(i) + 1, std::ssize(stages_)));
+    const bool kept =
+        parallel::agreed(parallel::current(), stays(run_, stages_[i], result.synthetic, before));
+    if (!kept && next_decides(i))
+      return tell("no gain yet; decided after the next stage", result.synthetic);
+    for (const std::size_t stage : waiting_)
+      state_.stages[stage].outcome = kept ? kKept : "rejected: KL to the teacher did not decrease";
+    if (!kept) {
+      student_.graph = graph_;
+      student_.parameters = state_.start.clone();
+    }
+    tell(result.outcome, result.synthetic);
+    waiting_.clear();
+    state_.finished = static_cast<std::int64_t>(i) + 1;
+    state_.parts = 0;
+  }
+
+  bool next_decides(std::size_t i) const {
+    return stages_[i].judged_with_next && i + 1 < stages_.size() &&
+           state_.stages[i + 1].outcome.empty();
+  }
+
+  void tell(const std::string& outcome, const std::vector<SyntheticResult>& results) const {
+    if (!results.empty()) run_.say("  " + outcome + ": " + results_in_words(results));
+  }
+
+  const Run& run_;
+  const std::vector<Stage>& stages_;
+  quant::Student& student_;
+  RunState& state_;
+  const Identity& identity_;
+  std::vector<std::size_t> waiting_;  // stages that are kept or undone together
+  models::Graph graph_;               // before the first of these
+};
+
+}  // namespace
+
+void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
+                RunState& state, const Identity& identity) {
+  StageLoop(run, stages, student, state, identity)();
 }
 
 }  // namespace zsq::pipeline

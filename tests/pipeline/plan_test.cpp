@@ -1,116 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run_clock, pipeline/run_stages, pipeline/stages/calibrate,
-// pipeline/stages/correct_channels, pipeline/stages/prepare.
-// Stages of a run: what is kept, what is rejected, and what a stopped run goes on with.
+// Covers also pipeline/run_clock, pipeline/stages/correct_channels, pipeline/stages/prepare.
+// Which stages a run has, what it says of them before it begins, and what it needs to be resumed.
 #include "pipeline/plan.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include "tests/pipeline/plan_fixture.h"
 #include "tests/support/error_message.h"
-#include "tests/support/temp_folder.h"
-#include "tests/support/tiny_network.h"
 
 namespace zsq::pipeline {
 namespace {
-
-// gtest has a Run of its own.
-using TheRun = pipeline::Run;
-
-// A run on a trained network whose student has 3 bits, so that there is something to gain.
-class PlanTest : public testing::Test {
- protected:
-  PlanTest() {
-    static const models::Model network = test::train_tiny_network(0).model;
-    test::save_onnx(network, folder_ / "shapes.onnx");
-    options_.scheme = Scheme::parse("W3A3");
-    options_.recipe = load_recipe("auto", {"data.preset=cifar10", "process.threads=1"});
-  }
-
-  TheRun make_run() {
-    TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / "out", silent_);
-    run.output.open("tiny", true, silent_);
-    run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, {}, silent_);
-    return run;
-  }
-
-  static Stage calibration(const TheRun& run) {
-    return {"calibration", 0, 0, [&run](quant::Student& student, RunState&, const PartDone&) {
-              calibrate(run.context(), run.ranges(), student);
-            }};
-  }
-  // Multiplies all activation scales: by 1 nothing changes, by a lot the student is ruined.
-  static Stage scaling(const char* name, double factor) {
-    return {name, 0, 0, [factor](quant::Student& student, RunState&, const PartDone&) {
-              for (const auto id : quant::activation_sites(student.graph)) {
-                const auto scale = quant::activation_quantizer(student.graph[id])->scale_name();
-                student.parameters.set(scale, student.parameters.at(scale) * factor);
-              }
-            }};
-  }
-  static RunState fresh(const TheRun& run, const std::vector<Stage>& stages) {
-    RunState state;
-    state.stages = tell_plan(run, stages);
-    return state;
-  }
-
-  test::TempFolder folder_;
-  QuantizeOptions options_;
-  Observer silent_;
-};
-
-std::string image_scale(const quant::Student& student) {
-  return quant::activation_quantizer(student.graph[quant::activation_sites(student.graph).front()])
-      ->scale_name();
-}
-
-TEST_F(PlanTest, PutsBackWhatDoesNotHelp) {
-  const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  const std::vector<Stage> stages{calibration(run), scaling("ruin", 16), scaling("nothing", 1)};
-  RunState state = fresh(run, stages);
-  run_stages(run, stages, student, state, {});
-  ASSERT_EQ(state.stages[0].outcome, "kept");
-  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
-  EXPECT_GT(pool(state.stages[1].synthetic).divergence, pool(state.stages[0].synthetic).divergence);
-  EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "rejected");  // no nearer is not better
-  auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  calibrate(run.context(), run.ranges(), calibrated);
-  for (const auto& name : calibrated.parameters.names())
-    EXPECT_TRUE(student.parameters.at(name).equal(calibrated.parameters.at(name))) << name;
-}
-
-// As published.
-TEST_F(PlanTest, KeepsEveryStageOfARecipeWithoutValidation) {
-  options_.recipe.process.automatic = false;
-  options_.recipe.finetune.validation_checks = 0;
-  const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
-  RunState state = fresh(run, stages);
-  run_stages(run, stages, student, state, {});
-  EXPECT_EQ(state.stages[1].outcome, "kept");
-}
-
-TEST_F(PlanTest, PutsBackWhatDoesNotHelpInADeployRecipeToo) {
-  options_.recipe = load_recipe("deploy", {"data.preset=cifar10", "process.threads=1"});
-  const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
-  RunState state = fresh(run, stages);
-  run_stages(run, stages, student, state, {});
-  EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
-}
-
-TEST_F(PlanTest, KeepsWhatIsNeeded) {
-  const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
-  stages[1].needed = true;
-  RunState state = fresh(run, stages);
-  run_stages(run, stages, student, state, {});
-  EXPECT_EQ(state.stages[1].outcome, "kept");
-}
 
 TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndGoesOn) {
   options_.recipe.process.time_budget.seconds = 100;
@@ -232,39 +132,6 @@ TEST_F(PlanTest, CorrectsChannelsAfterRounding) {
     EXPECT_TRUE(same || name.ends_with("gamma") || name.ends_with("beta")) << name;
   }
   EXPECT_GT(changed, 0);
-}
-
-// Stopped between two parts of its second stage, a run goes on with the parts that are finished.
-TEST_F(PlanTest, GoesOnWithTheFinishedParts) {
-  const TheRun run = make_run();
-  std::vector<std::int64_t> ran;
-  bool stop = true;
-  const auto parts = [&](quant::Student& student, RunState& state, const PartDone& done) {
-    const auto scale = image_scale(student);
-    for (std::int64_t part = state.parts; part < 3; ++part) {
-      if (stop && part == 2) throw Error(ErrorCode::stopped, "stopped");
-      student.parameters.set(scale, student.parameters.at(scale) * 1.5);
-      ran.push_back(part);
-      done(part + 1);
-    }
-  };
-  const std::vector<Stage> stages{calibration(run), {"parts", 0, 0, parts}};
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  RunState state = fresh(run, stages);
-  EXPECT_THROW(run_stages(run, stages, student, state, {}), Error);
-  stop = false;
-  RunState resumed =
-      load_run_state(run.output.file("checkpoint/student.safetensors"), {}, at::kCPU);
-  EXPECT_EQ(resumed.finished, 1);
-  EXPECT_EQ(resumed.parts, 2);
-  auto again = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  restore(again, resumed.start);
-  const auto scale = again.parameters.at(image_scale(again)).item<double>();
-  run_stages(run, stages, again, resumed, {});
-  EXPECT_EQ(ran, (std::vector<std::int64_t>{0, 1, 2}));
-  // Three times 1.5, if it was not rejected; then it is the calibrated one.
-  const double now = again.parameters.at(image_scale(again)).item<double>();
-  EXPECT_NEAR(now, resumed.stages[1].outcome == "kept" ? scale * 3.375 : scale, 1e-6);
 }
 
 TEST_F(PlanTest, AStateOfOtherSettingsIsRefused) {

@@ -65,6 +65,7 @@ TEST_F(LearningImagesTest, ChannelsOfDepthwiseNetworksAloneAreCorrected) {
     const auto stages = plan_stages(run, trained);
     const bool corrects = std::ranges::any_of(
         stages, [](const Stage& stage) { return stage.name == "channel correction"; });
+    EXPECT_EQ(stages.at(1).judged_with_next, corrects) << "by the correction, if there is one";
     EXPECT_EQ(corrects, groups == 8) << groups;
   }
 }
