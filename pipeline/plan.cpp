@@ -90,11 +90,15 @@ std::int64_t most_to_learn_from(const Run& run, double one) {
   return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
 }
 
+double seconds_of_new(const Run& run, LearningImages& learning, std::int64_t images, double one) {
+  return learning.are_new(images) ? seconds_of_images(run, images, one) : 0;
+}
+
 Stage rounding(const Run& run, const SharedImages& learning, double one) {
   const auto& method = method_of(run.recipe);
   const auto images = learning->count(run.recipe.quantize.gptq.images);
   const double seconds = method.passes_per_image * static_cast<double>(images) * one +
-                         seconds_of_images(run, images, one);
+                         seconds_of_new(run, *learning, images, one);
   return {std::string(method.title), seconds, seconds,
           [&run, &method, images, learning](quant::Student& student, RunState& state,
                                             const PartDone& done) {
@@ -112,8 +116,8 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
 
 Stage correction(const Run& run, const SharedImages& learning, double one) {
   const auto images = learning->count(run.recipe.quantize.channel_correction);
-  const double seconds =
-      kCorrectionPerImage * static_cast<double>(images) * one + seconds_of_images(run, images, one);
+  const double seconds = kCorrectionPerImage * static_cast<double>(images) * one +
+                         seconds_of_new(run, *learning, images, one);
   return {"channel correction", seconds, seconds,
           [&run, images, learning](quant::Student& student, RunState&, const PartDone&) {
             const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
@@ -139,7 +143,7 @@ Stage reconstruction(const Run& run, const SharedImages& learning, double one) {
   const double steps =
       kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
   const auto images = learning->count(o.images);
-  const double seconds = steps + seconds_of_images(run, images, one) +
+  const double seconds = steps + seconds_of_new(run, *learning, images, one) +
                          4 * static_cast<double>(images * o.augmentations_per_image) * one;
   return {"block reconstruction", seconds, seconds,
           [&run, &o, learning](quant::Student& student, RunState& state, const PartDone& done) {
@@ -193,10 +197,8 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
                            static_cast<double>(o.batch_size) * one;
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
-  const ReconstructOptions& before = run.recipe.reconstruct;
-  const auto count = learning->count(o.images);
-  const bool made = before.iterations > 0 && learning->count(before.images) == count;
-  const double images = count > 0 && !made ? seconds_of_images(run, count, one) : 0;
+  const double images =
+      o.images > 0 ? seconds_of_new(run, *learning, learning->count(o.images), one) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,
       images + static_cast<double>(o.iterations) * iteration,

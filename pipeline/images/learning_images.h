@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/stages/prepare.h"
@@ -20,10 +21,12 @@ class LearningImages {
   // What a stage gets that wants `images` of them.
   std::int64_t count(std::int64_t images) const { return std::min(most_, images); }
   at::Tensor take(WantedImages wanted);
+  // For a plan, stage by stage: whether these are others than the stage before learns from.
+  bool are_new(std::int64_t images) { return std::exchange(planned_, images) != images; }
 
  private:
   const Run& run_;
-  std::int64_t most_;
+  std::int64_t most_, planned_ = 0;
   at::Tensor made_;
 };
 

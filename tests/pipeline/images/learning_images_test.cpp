@@ -58,6 +58,14 @@ TEST_F(LearningImagesTest, AreNoMoreThanTheMost) {
   EXPECT_TRUE(images.take({.images = 256}).equal(first));
 }
 
+// A plan counts their seconds with the first stage that learns from them.
+TEST_F(LearningImagesTest, AreNewWhereTheStageBeforeHasOthers) {
+  const TheRun run = make_run(8);
+  LearningImages images(run);
+  for (const auto& [wanted, are_new] : {std::pair(8, true), {8, false}, {4, true}, {8, true}})
+    EXPECT_EQ(images.are_new(wanted), are_new) << wanted;
+}
+
 TEST_F(LearningImagesTest, ChannelsOfDepthwiseNetworksAloneAreCorrected) {
   for (const std::int64_t groups : {1, 2, 8}) {
     const TheRun run = make_run(groups);
