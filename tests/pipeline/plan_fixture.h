@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "pipeline/plan.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
@@ -46,6 +47,13 @@ class PlanTest : public testing::Test {
     RunState state;
     state.stages = tell_plan(run, stages);
     return state;
+  }
+  // Runs until a stage throws Error(stopped): what is then on disk.
+  static RunState stopped(const TheRun& run, const std::vector<Stage>& stages) {
+    auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    RunState state = fresh(run, stages);
+    EXPECT_THROW(run_stages(run, stages, student, state, {}), Error);
+    return load_run_state(run.output.file("checkpoint/student.safetensors"), {}, at::kCPU);
   }
 
   test::TempFolder folder_;
