@@ -40,11 +40,13 @@ class GraphMemory {
   void end() { allocator().endAllocateToPool(device_, id_); }
 
  private:
-  // Pools of libtorch's own graphs have 0 in one of the two places.
+  // Pools of libtorch's own graphs have 0 in one of the two places. The first place alone is what
+  // libtorch's table of pools hashes: alike in all of them it would let that table grow without
+  // end.
   static c10::MempoolId_t new_id() {
-    static std::atomic<c10::CaptureId_t> count = 1;
-    constexpr c10::CaptureId_t kOurs = 0x7a7371;
-    return {kOurs, count++};
+    static std::atomic<c10::CaptureId_t> count = 0x7a7371;
+    constexpr c10::CaptureId_t kOurs = 1;
+    return {count++, kOurs};
   }
   static c10::cuda::CUDACachingAllocator::CUDAAllocator& allocator() {
     return static_cast<c10::cuda::CUDACachingAllocator::CUDAAllocator&>(
