@@ -73,10 +73,10 @@ at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step,
   const auto crops =
       generator::draw_crops(n, images.size(2), images.size(3), options_, stream("bank.crop"))
           .rows(skipped, own);
+  // A file's images lie on the host, those that were made for the run on its device.
+  const auto places = generator::upload(chosen.narrow(0, skipped, own), bank_.images.device());
   const auto drawn = generator::augment(
-      generator::upload(bank_.images.index_select(0, chosen.narrow(0, skipped, own)),
-                        images.device()),
-      crops);
+      generator::upload(bank_.images.index_select(0, places), images.device()), crops);
   return at::cat({images.narrow(0, 0, kept(rows)), drawn})
       .contiguous(images.suggest_memory_format());
 }
