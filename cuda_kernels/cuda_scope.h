@@ -13,12 +13,17 @@
 
 namespace zsq::cuda_kernels {
 
+constexpr const char* kBuiltWithoutCuda = "built without CUDA (ZSQ_CUDA=OFF)";
+
+// A program may be made of parts with and without CUDA, tests and library for instance: each has a
+// scope of its own.
 #ifdef ZSQ_HAS_CUDA
+inline namespace with_cuda {
 constexpr bool kHasCuda = true;
 #else
+inline namespace without_cuda {
 constexpr bool kHasCuda = false;
 #endif
-constexpr const char* kBuiltWithoutCuda = "built without CUDA (ZSQ_CUDA=OFF)";
 
 class CudaScope {
  public:
@@ -36,4 +41,5 @@ class CudaScope {
   c10::DeviceGuard guard_;
 };
 
+}  // namespace with_cuda or without_cuda
 }  // namespace zsq::cuda_kernels

@@ -60,8 +60,9 @@ void load_cuda() {
         ErrorCode::usage,
         std::string("CUDA cannot be used: libtorch's CUDA library does not load: ") + dlerror());
   if (!at::hasCUDA())
-    throw Error(ErrorCode::internal,
-                "load_cuda: libtorch was asked about CUDA before its CUDA library was loaded");
+    throw Error(ErrorCode::usage,
+                "CUDA cannot be used: this process asked libtorch about CUDA, as at::manual_seed() "
+                "does, before its CUDA library was loaded; link libtorch_cuda, or call zsq first");
 }
 
 }  // namespace zsq::cuda_kernels

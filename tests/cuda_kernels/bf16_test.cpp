@@ -11,6 +11,7 @@
 #include "cuda_kernels/element.h"
 #include "cuda_kernels/fake_quant.h"
 #include "tests/cuda_kernels/helpers.h"
+#include "tests/support/emulated_cuda/default_device.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -21,6 +22,7 @@ at::Tensor narrow(const at::Tensor& t) { return t.detach().to(at::kBFloat16); }
 at::Tensor wide(const at::Tensor& t) { return t.detach().to(at::kFloat); }
 
 TEST(Bf16, RoundsAsAtenDoes) {
+  const NamedDevices from_now_on;  // element by element, on the host
   const at::Tensor halfway = values({1.00390625f, 1.01171875f, -1.00390625f});  // ties to even
   const at::Tensor special = values({0.0f, -0.0f, kInf, -kInf, kNan, 3.4e38f, 1e-40f, -1e-45f});
   const at::Tensor x = at::cat({random({5000}, 100), halfway, special}), expected = wide(narrow(x));

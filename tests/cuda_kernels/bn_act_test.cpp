@@ -8,6 +8,7 @@
 #include <ATen/ops/where.h>
 
 #include "tests/cuda_kernels/helpers.h"
+#include "tests/support/emulated_cuda/default_device.h"
 
 namespace zsq::cuda_kernels {
 namespace {
@@ -21,6 +22,7 @@ struct Channels {
 at::Tensor row(const at::Tensor& t) { return t.view({1, -1, 1, 1}); }
 
 TEST(BnActPass, SumsTakeTheResidualIn) {
+  const NamedDevices from_now_on;  // calls what is for the host
   const Channels c;
   const at::Tensor x = random({2, 3, 4, 5}), dy = random({2, 3, 4, 5});
   for (const at::Tensor& residual : {at::Tensor(), random({2, 3, 4, 5})}) {
@@ -41,6 +43,7 @@ TEST(BnActPass, SumsTakeTheResidualIn) {
 }
 
 TEST(BnActPass, GradientsComeForBothOrNone) {
+  const NamedDevices from_now_on;
   const at::Tensor x = random({2, 3, 4, 5});
   const auto nothing = [](const auto&...) {};
   BnActPass pass{.op = "test", .x = x, .residual = x, .dy = x, .dx = x};

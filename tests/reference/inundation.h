@@ -48,14 +48,15 @@ inline double ratio_by_trial(double w, double step, double scale, double zero_po
 inline std::vector<double> ratios_by_trial(const at::Tensor& weight, const at::Tensor& step,
                                            const at::Tensor& scale, const at::Tensor& zero_point,
                                            std::int64_t qmin, std::int64_t qmax) {
-  const at::Tensor w = weight.contiguous(), d = step.contiguous();
+  const at::Tensor w = weight.contiguous().cpu(), d = step.contiguous().cpu();
+  const at::Tensor scales = scale.cpu(), zero_points = zero_point.cpu();
   const std::int64_t row = w.numel() / w.size(0);
   std::vector<double> ratios(w.numel());
   for (std::int64_t i = 0; i < w.numel(); ++i) {
     const std::int64_t c = scale.numel() == 1 ? 0 : i / row;
     ratios[i] =
         ratio_by_trial(w.const_data_ptr<float>()[i], d.const_data_ptr<float>()[i],
-                       scale.const_data_ptr<float>()[c], zero_point.const_data_ptr<float>()[c],
+                       scales.const_data_ptr<float>()[c], zero_points.const_data_ptr<float>()[c],
                        static_cast<double>(qmin), static_cast<double>(qmax));
   }
   return ratios;
