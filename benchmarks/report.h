@@ -49,6 +49,7 @@ struct StepReport {
   std::int64_t batch = 0, image_size = 0;
   std::int64_t parameters = 0, layers = 0;  // of the teacher; convolutions and linear layers
   Seconds seconds;                          // a generator step and a student step
+  bool recorded = false;  // `seconds` are those of CUDA graphs, the parts' those without
   double flops = 0;
   std::vector<PartTime> parts;
   // CPU: resident memory of the process, at the start and at most; CUDA: of the tensors.

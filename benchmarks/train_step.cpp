@@ -6,7 +6,7 @@
 #include "benchmarks/flops.h"
 #include "benchmarks/memory.h"
 #include "core/error.h"
-#include "train/step.h"
+#include "train/device_setup.h"
 
 namespace zsq::benchmarks {
 namespace {
@@ -42,13 +42,42 @@ class Stopwatch {
   std::vector<double> rounds_;
 };
 
-void run_round(train::Step& step, std::uint64_t iteration) {
-  const auto batch = step.generator_step(iteration, 1);
-  const auto student = step.student_step(batch, 1);
+void throw_if_skipped(const train::Batch& batch, const train::StudentStep& student) {
   if (!batch.skipped.item<bool>() && !student.skipped.item<bool>()) return;
   throw Error(ErrorCode::numeric_failure,
               "the step cannot be timed: its gradients are not finite; choose another --seed or "
               "model");
+}
+
+void run_round(train::Step& step, std::uint64_t iteration) {
+  const auto batch = step.generator_step(iteration, 1);
+  throw_if_skipped(batch, step.student_step(batch, 1));
+}
+
+// Iterations as fine-tuning runs them on a GPU, where the host waits for none of them.
+Seconds time_recorded_steps(train::Step& step, const train::GraphStep::MakeGraph& make_graph,
+                            std::int64_t rounds, c10::Device device, Observer& observer) {
+  constexpr int kUntimed = 8, kPerRound = 20;
+  train::GraphStep steps(step, make_graph, observer);
+  std::uint64_t iteration = 0;
+  const auto run = [&](int iterations) {
+    for (int i = 0; i < iterations; ++i) {
+      const auto batch = steps.generator_step(iteration++, 1);
+      const auto student = steps.student_step(batch, 1);
+      if (i + 1 < iterations) continue;
+      steps.join();
+      throw_if_skipped(batch, student);
+    }
+  };
+  run(kUntimed);
+  std::vector<double> samples;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    stop_if_asked(observer);
+    const double begin = now(device);
+    run(kPerRound);
+    samples.push_back((now(device) - begin) / kPerRound);
+  }
+  return summarize(std::move(samples));
 }
 
 struct Work {
@@ -102,7 +131,9 @@ StepReport time_training_step(const models::Model& teacher, const StepSettings& 
   quantize.activations.calibration_images = report.batch;
   quant::Student student = quant::insert_quantizers(teacher, quantize);
   generator::Generator generator(teacher, settings.generate, settings.seed);
+  const train::TrainJob job{teacher, student, generator, settings.finetune};
   train::Step step(teacher, student, generator, settings.finetune);
+  train::choose_convolutions(job, step, observer);
   step.calibrate();
 
   Stopwatch stopwatch(device);
@@ -117,6 +148,11 @@ StepReport time_training_step(const models::Model& teacher, const StepSettings& 
     stopwatch.end_round();
   }
   report.seconds = stopwatch.whole();
+  step.on_part_done({});
+  if (const auto make_graph = train::graph_maker(job)) {
+    report.seconds = time_recorded_steps(step, make_graph, rounds, device, observer);
+    report.recorded = true;
+  }
   report.memory_before = memory.before();
   report.memory_peak = memory.peak();
   const auto work = work_of_parts(teacher, student, generator, settings.finetune.precision);

@@ -62,8 +62,9 @@ void print_step(const StepReport& s, const MachinePeaks& machine) {
                   100 * part.share_of_peak);
     std::printf("\n");
   }
-  std::printf("%-20s %-9s %10.2f %10.2f %10.3f %10.1f\n", "step", "", 1e3 * s.seconds.min,
-              1e3 * s.seconds.median, s.flops / 1e9, s.flops / s.seconds.min / 1e9);
+  std::printf("%-20s %-9s %10.2f %10.2f %10.3f %10.1f\n", s.recorded ? "step, recorded" : "step",
+              "", 1e3 * s.seconds.min, 1e3 * s.seconds.median, s.flops / 1e9,
+              s.flops / s.seconds.min / 1e9);
   std::printf("peak memory %s, %s before (%s)\n", megabytes(s.memory_peak).c_str(),
               megabytes(s.memory_before).c_str(),
               machine.device == "cpu" ? "resident, whole process" : "tensors on the device");
