@@ -30,7 +30,7 @@ def keep_memory():
 
 
 def work(settings):
-    """Child process: a warm-up, then as many timed steps as each line of stdin says."""
+    """Child process: warm-up steps, then as many timed steps as each line of stdin says."""
     try:
         from eager_step import eager_step
     except ImportError as error:
@@ -39,7 +39,8 @@ def work(settings):
     if settings["keep_memory"]:
         keep_memory()
     step, version = eager_step(settings)
-    step()
+    for _ in range(1 if settings["device"] == "cpu" else 5):
+        step()
     print(json.dumps({"version": version}), flush=True)
     for line in sys.stdin:
         seconds = []
@@ -51,9 +52,9 @@ def work(settings):
 
 
 class Eager:
-    def __init__(self, options, bf16):
+    def __init__(self, options, precision):
         settings = {"arch": options.arch, "threads": options.threads, "device": options.device, "batch": options.batch,
-                    "memory_format": options.memory_format, "keep_memory": options.keep_memory, "bf16": bf16}
+                    "memory_format": options.memory_format, "keep_memory": options.keep_memory, "precision": precision}
         self.process = subprocess.Popen([options.python, __file__, "--worker", json.dumps(settings)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         hello = self.answer(options)
@@ -80,13 +81,13 @@ def precision_settings(zsq):
     return re.findall(r"^(\S+\.precision):", keys, re.MULTILINE)
 
 
-def zsq_run(options, bf16):
+def zsq_run(options, precision):
     command = [options.zsq, "bench", "--arch", options.arch, "--phase", "train_step",
                "--recipe", f"paper/ait_{options.arch}_w4a4",
                "--batch", str(options.batch), "--rounds", str(options.steps), "--threads", str(options.threads),
                "--device", options.device, "--format", "json", "--quiet"]
     for key in precision_settings(options.zsq):
-        command += ["--set", f"{key}={'bf16' if bf16 else 'fp32'}"]
+        command += ["--set", f"{key}={precision}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"bench_vs_torch: {' '.join(map(str, command))} failed")
@@ -95,17 +96,17 @@ def zsq_run(options, bf16):
 
 def compare(options):
     rows = []
-    for bf16 in (False, True):
-        eager = Eager(options, bf16)
+    for precision in ("fp32", "bf16") if options.device == "cpu" else ("fp32", "tf32", "bf16"):
+        eager = Eager(options, precision)
         medians, least = [], []
         for _ in range(options.rounds):
             eager.run(options)
-            report = zsq_run(options, bf16)
+            report = zsq_run(options, precision)
             medians.append(report["step_seconds"])
             least.append(report["step_seconds_min"])
         eager.process.stdin.close()
         eager.process.wait()
-        rows.append({"precision": "bf16" if bf16 else "fp32",
+        rows.append({"precision": precision,
                      "torch": {"min": min(eager.seconds), "median": statistics.median(eager.seconds)},
                      "zsq": {"min": min(least), "median": statistics.median(medians)}})
     for row in rows:

@@ -185,6 +185,9 @@ def eager_step(settings):
     if settings["threads"]:
         torch.set_num_threads(settings["threads"])
     device = torch.device(settings["device"])
+    bf16 = settings["precision"] == "bf16"
+    # By default PyTorch takes tf32 in convolutions and fp32 in matrix products.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = settings["precision"] != "fp32"
     layout = getattr(torch, settings["memory_format"])
     network = NETWORKS[settings["arch"]]
     batch, classes = settings["batch"], network["classes"]
@@ -227,7 +230,7 @@ def eager_step(settings):
     def step():
         labels, weights, targets = draw()
         moments.clear()
-        with torch.autocast(device.type, torch.bfloat16, enabled=settings["bf16"]):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             images = generator(labels, weights, targets)
             logits = teacher(images).float()
         loss = -(targets * logits.log_softmax(1)).sum(1).mean()
@@ -237,7 +240,7 @@ def eager_step(settings):
         (loss + BNS * statistics_loss / len(norms)).backward()
         adam.step()
 
-        with torch.autocast(device.type, torch.bfloat16, enabled=settings["bf16"]):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             answer = student(images.detach()).float()
         target = (logits.detach() / TAU).softmax(1)
         sgd.zero_grad()
