@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/rounding/gptq.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
@@ -72,17 +74,27 @@ LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& 
   const auto tables =
       levels.defined() ? to_cpu(levels).view({groups, -1, levels.size(1)}) : at::Tensor();
   const bool shared = grid.scale.dim() == 0;
-  std::vector<at::Tensor> latents, scales;
-  LayerRounding result;
-  for (std::int64_t g = 0; g < groups; ++g) {
+  const auto n = static_cast<std::size_t>(groups);
+  std::vector<at::Tensor> latents(n), scales(n);
+  std::vector<double> errors(n);
+  const auto round = [&](std::int64_t g) {
     const CodeGrids grids{scale[g], zero_point[g].neg().add(spec.qmin),
                           zero_point[g].neg().add(spec.qmax),
                           tables.defined() ? tables[g] : at::Tensor()};
     auto rounded = round_group(w[g], h[g], m[g], grids, shared, options);
-    latents.push_back(std::move(rounded.latent));
-    scales.push_back(std::move(rounded.scale));
-    result.error += rounded.error.sum().item<double>();
-  }
+    const auto i = static_cast<std::size_t>(g);
+    latents[i] = std::move(rounded.latent);
+    scales[i] = std::move(rounded.scale);
+    errors[i] = rounded.error.sum().item<double>();
+  };
+  // A depthwise convolution has hundreds of groups of one row, and a row is all that one thread
+  // takes: so threads share the groups there.
+  at::parallel_for(0, groups, 1, [&](std::int64_t first, std::int64_t last) {
+    const at::NoGradGuard no_grad;
+    for (std::int64_t g = first; g < last; ++g) round(g);
+  });
+  LayerRounding result;
+  for (const double error : errors) result.error += error;
   result.latent = at::cat(latents).view(weight.sizes()).to(weight.device(), at::kFloat);
   result.scale = shared ? grid.scale : at::cat(scales).to(weight.device(), at::kFloat);
   return result;

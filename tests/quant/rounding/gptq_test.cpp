@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/rounding/gptq.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +37,23 @@ TEST(Gptq, ALayersOutputChangesLessThanByNearestRoundingAndBySquant) {
                   .item<float>(),
               0.5 - 1.0 / 128);
   }
+}
+
+TEST(Gptq, GroupsAreRoundedAlikeByAnyNumberOfThreads) {
+  const auto x = smooth_images(40, 5), w = test::normal({40, 1, 3, 3}, 7);
+  const auto grid = weight_grid(w, kSpec, true, WeightRange::mse);
+  const auto moments = moments_of(40, x, x, w);
+  const int threads = at::get_num_threads();
+  std::vector<LayerRounding> rounded;
+  for (const int count : {1, 3}) {
+    at::set_num_threads(count);
+    rounded.push_back(round_layer_by_gptq(w, moments, grid, kSpec, {}));
+  }
+  at::set_num_threads(threads);
+  EXPECT_TRUE(rounded[0].latent.equal(rounded[1].latent));
+  EXPECT_TRUE(rounded[0].scale.equal(rounded[1].scale));
+  EXPECT_EQ(rounded[0].error, rounded[1].error);
+  EXPECT_GT(rounded[0].error, 0);
 }
 
 TEST(Gptq, DriftIsMadeGood) {
