@@ -90,6 +90,14 @@ def quantized(folder):
     return measure
 
 
+def python_with_torch(python, variables):
+    """The Python, or in the place of one that lacks torch what to look for."""
+    if not pathlib.Path(python).exists():
+        return python
+    done = subprocess.run([python, "-c", "import torch"], capture_output=True, env={**os.environ, **variables})
+    return python if done.returncode == 0 else f"a --python that imports torch, other than {python}"
+
+
 def steps(args):
     zsq, device = args.bin / "zsq", "cpu" if args.dry else "cuda"
     rounds = 1 if args.dry else 3
@@ -107,12 +115,14 @@ def steps(args):
     bench = [zsq, "bench", "--device", device, "--rounds", rounds, "--format", "json", "--quiet"]
     yield Step("kernels beside a copy", [*bench, "--phase", "machine" if args.dry else "kernels"], 4, measure=json.loads)
     torch = ["--python", args.python, "--zsq", zsq, "--device", device, "--format", "json", "--rounds", rounds]
+    variables = {"PYTHONPATH": str(ROOT / ".deps/torch")}
+    needs = [python_with_torch(args.python, variables)]
     for arch, batch in (("resnet20_cifar10", 200), ("resnet18", 16)):
         size = ["--batch", 2 if args.dry else batch, "--steps", 1 if args.dry else 10]
         if not (args.dry and arch == "resnet18"):
             yield Step(f"training step of {arch} beside eager PyTorch",
                        [sys.executable, ROOT / "scripts/bench_vs_torch.py", *torch, "--arch", arch, *size], 4,
-                       needs=[args.python], measure=json.loads, variables={"PYTHONPATH": str(ROOT / ".deps/torch")})
+                       needs=needs, measure=json.loads, variables=variables)
     runs = [("ResNet-20, published schedule", "resnet20_cifar10.onnx", "cifar10", "cifar10", "paper/ait_resnet20_cifar10_w4a4",
              scheme, seed, "2min") for scheme in ("W4A4", "W3A3") for seed in (0, 1, 2)]
     runs += [("EfficientNet-Lite0, auto", "efficientnet_lite0.onnx", "efficientnet_lite0", "imagenet_sample", "auto", "W4A4", 0,
