@@ -195,7 +195,8 @@ TEST_F(CpuAndCuda, HalfPrecision) {
     const at::Tensor x = any.to(at::kBFloat16), ones = at::ones({x.size(1)});
     const auto op = [](const auto& t) {
       const BnClipFakeQuantArgs args{.lo = 0, .hi = 6, .qmin = 0, .qmax = 15};
-      const at::Tensor input = leaf(t[0]), c = t[3];
+      const at::Tensor input = leaf(t[0]);
+      const at::Tensor& c = t[3];
       const at::Tensor y = bn_clip_fake_quant(input, {}, c, c, c, c, t[1], t[2], args);
       const at::Tensor dx = gradient(y, input, t[0]);
       return at::stack({fake_quant(input, t[1], t[2], 0, 15, Surrogate::clipped), y, dx})
