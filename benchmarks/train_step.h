@@ -18,8 +18,8 @@ struct StepSettings {
 
 // Two untimed rounds, then `rounds` of a generator step and a student step. On a GPU, unless
 // finetune.cuda_graphs is off, the whole is timed once more as fine-tuning runs it, recorded and
-// without waiting for each part. Error(numeric_failure)
-// if gradients are not finite: a step that is skipped tells no time.
+// without waiting for each part. Error(numeric_failure) if gradients are not finite: a step that is
+// skipped tells no time.
 StepReport time_training_step(const models::Model& teacher, const StepSettings& settings,
                               const MachinePeaks& machine, std::int64_t rounds, Observer& observer);
 

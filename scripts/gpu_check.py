@@ -2,8 +2,9 @@
 """Proves and measures what needs a GPU: tests, compute-sanitizer, bench beside eager PyTorch, runs of the method.
 
 Writes OUTPUT/gpu_check.json (each step: command, exit status, seconds, what it measured) and OUTPUT/gpu_check.md,
-which name the device, and what each step printed in OUTPUT/logs. A step that fails or runs out of time is told and the others go on; the exit status is 1
-then. Networks and images are looked for in --shared; steps whose files are absent are left out, and say so.
+which name the device, and what each step printed in OUTPUT/logs. A step that fails or runs out of time is told and
+the others go on; the exit status is 1 then. Networks and images are looked for in --shared; steps whose files are
+absent are left out, and say so.
 --dry goes through the same steps on the CPU, each as small as it can be, so that no step fails for its flags.
 """
 import argparse
@@ -91,11 +92,11 @@ def quantized(folder):
 
 
 def python_with_torch(python, variables):
-    """The Python, or in the place of one that lacks torch what to look for."""
-    if not pathlib.Path(python).exists():
-        return python
-    done = subprocess.run([python, "-c", "import torch"], capture_output=True, env={**os.environ, **variables})
-    return python if done.returncode == 0 else f"a --python that imports torch, other than {python}"
+    """What a step needs that imports torch; tried when the step asks for it."""
+    yield python
+    if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import torch"], capture_output=True,
+                                                        env={**os.environ, **variables}).returncode:
+        yield f"a --python that imports torch, other than {python}"
 
 
 def steps(args):
@@ -116,13 +117,12 @@ def steps(args):
     yield Step("kernels beside a copy", [*bench, "--phase", "machine" if args.dry else "kernels"], 4, measure=json.loads)
     torch = ["--python", args.python, "--zsq", zsq, "--device", device, "--format", "json", "--rounds", rounds]
     variables = {"PYTHONPATH": str(ROOT / ".deps/torch")}
-    needs = [python_with_torch(args.python, variables)]
     for arch, batch in (("resnet20_cifar10", 200), ("resnet18", 16)):
         size = ["--batch", 2 if args.dry else batch, "--steps", 1 if args.dry else 10]
         if not (args.dry and arch == "resnet18"):
             yield Step(f"training step of {arch} beside eager PyTorch",
                        [sys.executable, ROOT / "scripts/bench_vs_torch.py", *torch, "--arch", arch, *size], 4,
-                       needs=needs, measure=json.loads, variables=variables)
+                       needs=python_with_torch(args.python, variables), measure=json.loads, variables=variables)
     runs = [("ResNet-20, published schedule", "resnet20_cifar10.onnx", "cifar10", "cifar10", "paper/ait_resnet20_cifar10_w4a4",
              scheme, seed, "2min") for scheme in ("W4A4", "W3A3") for seed in (0, 1, 2)]
     runs += [("EfficientNet-Lite0, auto", "efficientnet_lite0.onnx", "efficientnet_lite0", "imagenet_sample", "auto", "W4A4", 0,
@@ -132,8 +132,8 @@ def steps(args):
         small = ["--recipe", "instant", "--set", "data.eval_images=16"] if args.dry else ["--recipe", recipe, "--time_budget",
                                                                                         budget]
         yield Step(f"{what}, {scheme}, seed {seed}, {budget}",
-                   [zsq, "quantize", args.shared / "models" / model, "--preset", preset, "--scheme", scheme, "--seed", seed, "--device", device,
-                    "--eval_data", args.shared / "data" / data, "-o", folder, "--quiet", *small], int(budget[:-3]) + 3,
+                   [zsq, "quantize", args.shared / "models" / model, "--preset", preset, "--scheme", scheme, "--seed", seed,
+                    "--device", device, "--eval_data", args.shared / "data" / data, "-o", folder, "--quiet", *small], int(budget[:-3]) + 3,
                    needs=[args.shared / "models" / model, args.shared / "data" / data], measure=quantized(folder))
 
 
