@@ -21,6 +21,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MINUTE = 60
 
 
+def pattern(text):
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry", action="store_true", help="on the CPU, as small as can be")
@@ -29,7 +36,7 @@ def arguments():
                         help="folder of models/ and data/")
     parser.add_argument("--python", default=ROOT / ".deps/python/bin/python", help="a Python that has torch")
     parser.add_argument("-o", "--output", default="gpu_check", type=pathlib.Path)
-    parser.add_argument("--only", default="", help="steps whose names match this regular expression")
+    parser.add_argument("--only", default="", type=pattern, help="steps whose names match this regular expression")
     return parser.parse_args()
 
 
@@ -159,7 +166,7 @@ def main():
     commit = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%h"], capture_output=True, text=True).stdout.strip()
     report = {"device": device_of(args.dry), "commit": commit, "seconds": 0, "steps": []}
     for step in steps(args):
-        if not re.search(args.only, step.name):
+        if not args.only.search(step.name):
             continue
         result = step.run(logs)
         report["steps"].append(result)
