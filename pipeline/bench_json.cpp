@@ -55,6 +55,7 @@ void add_step(Json& json, const StepReport& s) {
                {"layers", s.layers},
                {"step_seconds", s.seconds.median},
                {"step_seconds_min", s.seconds.min},
+               {"recorded", s.recorded},
                {"flops", whole(s.flops)},
                {"parts", std::move(parts)},
                {"memory_before_bytes", s.memory_before},
