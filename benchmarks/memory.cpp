@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/process_status.h"
 
 namespace zsq::benchmarks {
 namespace {
@@ -25,15 +26,6 @@ c10::CachingAllocator::Stat device_bytes(c10::Device device) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::int64_t kilobytes = 0;
-    if (word == key + ":" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return std::nullopt;
-}
 
 std::int64_t PeakMemory::restart() const {
   if (!device_.is_cpu()) {

@@ -5,14 +5,8 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 namespace zsq::benchmarks {
-
-// Of this process: a line of /proc/self/status, "VmHWM:   12345 kB", in bytes. Nothing where the
-// system tells no such number.
-std::optional<std::int64_t> status_bytes(const std::string& key);
 
 class PeakMemory {
  public:

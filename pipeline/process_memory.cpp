@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "benchmarks/memory.h"
+#include "core/process_status.h"
 
 namespace zsq {
 namespace {
@@ -27,7 +27,7 @@ double bytes_of(const Budget& limit) {
 void limit_process_memory(const Budget& limit) {
   const double bytes = bytes_of(limit);
   if (bytes <= 0 || at::hasCUDA()) return;
-  const auto in_use = [](const char* key) { return benchmarks::status_bytes(key).value_or(0); };
+  const auto in_use = [](const char* key) { return status_bytes(key).value_or(0); };
   const auto unused = static_cast<double>(in_use("VmData") - in_use("RssAnon"));
   rlimit now{};
   ::getrlimit(RLIMIT_DATA, &now);

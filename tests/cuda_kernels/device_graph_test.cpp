@@ -5,10 +5,8 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
-#include <unistd.h>
 
-#include <fstream>
-
+#include "core/process_status.h"
 #include "cuda_kernels/device.h"
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/support/emulated_cuda/default_device.h"
@@ -79,23 +77,18 @@ TEST_F(Graph, ADeviceWithoutIndexIsTheCurrentOne) {
   EXPECT_EQ(sum(), 5);
 }
 
-double resident_megabytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return static_cast<double>(resident * sysconf(_SC_PAGESIZE)) / 1e6;
-}
+std::int64_t resident_bytes() { return status_bytes("VmRSS").value(); }
 
 // libtorch's table of memory pools, if all pools had one hash, would double with each recording.
 TEST_F(Graph, ManyRecordingsTakeLittleOfTheHost) {
   std::vector<std::unique_ptr<DeviceGraph>> graphs;
-  const double before = resident_megabytes();
+  const auto before = resident_bytes();
   for (int i = 0; i < 24; ++i) {
     graphs.push_back(make_device_graph(x_.device()));
     graphs.back()->warm_up(body_);
     graphs.back()->record(body_);
   }
-  EXPECT_LT(resident_megabytes() - before, 200);
+  EXPECT_LT(resident_bytes() - before, 200'000'000);
 }
 
 }  // namespace
