@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/process_status.h"
 #include "eval/image.h"
 #include "eval/preprocessing.h"
 #include "eval/sources.h"
@@ -86,9 +86,7 @@ class Mutator {
 // Memory beyond what the process has now. The sanitizers need more of it than any limit here.
 void limit_memory(rlim_t bytes) {
 #ifndef __SANITIZE_ADDRESS__
-  rlim_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const rlimit limit{pages * 4096 + bytes, RLIM_INFINITY};
+  const rlimit limit{static_cast<rlim_t>(status_bytes("VmSize").value()) + bytes, RLIM_INFINITY};
   setrlimit(RLIMIT_AS, &limit);
 #else
   static_cast<void>(bytes);
