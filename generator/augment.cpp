@@ -77,6 +77,11 @@ at::Tensor augment(const at::Tensor& images, const Crops& crops) {
   return resample(images, like(images, rows), like(images, columns));
 }
 
+at::Tensor draw_mixup(std::int64_t n, const ImageOptions& options, const at::Generator& stream) {
+  const auto uniform = at::rand({2, n}, stream, at::kFloat);
+  return uniform[0].mul(uniform[1].lt(options.mixup_share)).view({n, 1, 1, 1});
+}
+
 at::Tensor low_pass(const at::Tensor& images, double cutoff) {
   return resample(images, like(images, low_pass_matrix(images.size(2), cutoff)),
                   like(images, low_pass_matrix(images.size(3), cutoff)))

@@ -27,6 +27,11 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
 // [N, C, H, W] -> the same shape, bilinear, pixel centres at halves, edges of the image repeated.
 at::Tensor augment(const at::Tensor& images, const Crops& crops);
 
+// Of each of n images the share lambda of another one in x + lambda (other - x): uniform in [0, 1)
+// with probability mixup_share, otherwise 0. f32 [n, 1, 1, 1] (mixup, arXiv 1710.09412, with
+// alpha = 1).
+at::Tensor draw_mixup(std::int64_t n, const ImageOptions& options, const at::Generator& stream);
+
 // Multiplies the discrete Fourier transform of each channel by exp(-(u^2 + v^2) / (2 cutoff^2)),
 // frequencies u, v in periods per image (SynQ, ICLR 2025).
 at::Tensor low_pass(const at::Tensor& images, double cutoff);

@@ -59,6 +59,7 @@ struct ImageOptions {
   double augment_share = 0.5;  // of the images of a batch
   double crop_scale = 0.5;     // smallest share of the area that a crop keeps
   bool flip = true;
+  double mixup_share = 0;  // of what learning takes: views with a part of another image
   bool swing_convolution = false;
   double low_pass_cutoff = 0;  // D0; 0: none
   Precision precision = Precision::fp32;
@@ -138,6 +139,11 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "", 0.01, 1},
         o.crop_scale);
   visit(SettingInfo{"generate.images.flip", "mirror half of the cropped images"}, o.flip);
+  visit(SettingInfo{"generate.images.mixup_share",
+                    "share of the views that reconstruction and fine-tuning take of images to "
+                    "which a random share of another image is added",
+                    "", 0, 1, "mixup, arXiv 1710.09412"},
+        o.mixup_share);
   visit(SettingInfo{"generate.images.swing_convolution",
                     "swing convolution: random shifts of the inputs of strided convolutions", "", 0,
                     0, "Genie"},

@@ -9,6 +9,7 @@
 
 #include "core/seed.h"
 #include "generator/augment.h"
+#include "generator/upload.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/session.h"
 
@@ -45,9 +46,13 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t
     const auto stream = at::detail::createCPUGenerator(
         stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "reconstruct.views",
                     static_cast<std::uint64_t>(view)));
-    views.push_back(generator::augment(
-        images,
-        generator::draw_crops(images.size(0), images.size(2), images.size(3), options, stream)));
+    auto seen = generator::augment(images, generator::draw_crops(images.size(0), images.size(2),
+                                                                 images.size(3), options, stream));
+    if (options.mixup_share > 0) {
+      const auto shares = generator::draw_mixup(images.size(0), options, stream);
+      seen = seen.lerp(seen.roll(1, 0), generator::upload(shares, images.device()));
+    }
+    views.push_back(seen);
   }
   return at::cat(views);
 }

@@ -94,6 +94,20 @@ TEST(Augment, DrawsCropsInsideTheImageWithTheSharesAskedFor) {
                    .item<bool>());
 }
 
+TEST(Mixup, DrawsUniformSharesForThePartAskedFor) {
+  constexpr std::int64_t kDraws = 20000;
+  ImageOptions options;
+  options.mixup_share = 0.3;
+  const auto shares = draw_mixup(kDraws, options, at::detail::createCPUGenerator(1));
+  EXPECT_EQ(shares.sizes(), (std::vector<std::int64_t>{kDraws, 1, 1, 1}));
+  EXPECT_GE(shares.min().item<double>(), 0);
+  EXPECT_LT(shares.max().item<double>(), 1);
+  const auto mixed = shares.masked_select(shares.gt(0)).to(at::kDouble);
+  EXPECT_NEAR(static_cast<double>(mixed.size(0)) / kDraws, 0.3, 0.02);
+  EXPECT_NEAR(mixed.mean().item<double>(), 1.0 / 2, 0.02);
+  EXPECT_NEAR(mixed.var(/*unbiased=*/false).item<double>(), 1.0 / 12, 0.01);
+}
+
 // The transform, the gain and the backward pass, as the definition has them.
 at::Tensor filtered(const at::Tensor& image, double cutoff) {
   using Complex = std::complex<double>;

@@ -69,14 +69,22 @@ at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step,
   const auto stream = [&](const char* name) {
     return at::detail::createCPUGenerator(stream_seed(seed_, name, step));
   };
-  const auto chosen = at::randint(bank_.images.size(0), {n}, stream("bank.choice"), at::kLong);
-  const auto crops =
-      generator::draw_crops(n, images.size(2), images.size(3), options_, stream("bank.crop"))
-          .rows(skipped, own);
-  // A file's images lie on the host, those that were made for the run on its device.
-  const auto places = generator::upload(chosen.narrow(0, skipped, own), bank_.images.device());
-  const auto drawn = generator::augment(
-      generator::upload(bank_.images.index_select(0, places), images.device()), crops);
+  const auto draw = [&](const char* choice, const char* crop) {
+    const auto chosen = at::randint(bank_.images.size(0), {n}, stream(choice), at::kLong);
+    const auto crops =
+        generator::draw_crops(n, images.size(2), images.size(3), options_, stream(crop))
+            .rows(skipped, own);
+    // A file's images lie on the host, those that were made for the run on its device.
+    const auto places = generator::upload(chosen.narrow(0, skipped, own), bank_.images.device());
+    return generator::augment(
+        generator::upload(bank_.images.index_select(0, places), images.device()), crops);
+  };
+  auto drawn = draw("bank.choice", "bank.crop");
+  if (options_.mixup_share > 0) {
+    const auto shares = generator::draw_mixup(n, options_, stream("bank.mixup"));
+    drawn = drawn.lerp(draw("bank.other", "bank.other_crop"),
+                       generator::upload(shares.narrow(0, skipped, own), images.device()));
+  }
   return at::cat({images.narrow(0, 0, kept(rows)), drawn})
       .contiguous(images.suggest_memory_format());
 }

@@ -74,6 +74,20 @@ TEST(CalibrationSet, HaveViews) {
   for (const int image : std::set<int>(seen.begin(), seen.end())) EXPECT_EQ(seen.count(image), 3U);
 }
 
+// Image i is i * 12 everywhere: what a view has of another one is not a multiple of 12.
+TEST(CalibrationSet, MixViewsButNotTheImagesThemselves) {
+  const auto bank = at::arange(12, at::kFloat).mul(12).view({12, 1, 1, 1}).expand({12, 3, 32, 32});
+  auto recipe = recipe_of(8, 3, 4);
+  const auto plain = images_of(recipe, bank.contiguous());
+  recipe.images.mixup_share = 1;
+  const auto mixed = images_of(recipe, bank.contiguous());
+  EXPECT_TRUE(mixed.slice(0, 0, 8).equal(plain.slice(0, 0, 8)));
+  const auto views = mixed.slice(0, 8).select(1, 0).select(1, 0).select(1, 0);
+  EXPECT_LT((mixed.slice(0, 8) - views.view({-1, 1, 1, 1})).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((views - plain.slice(0, 8).mean({1, 2, 3})).abs().min().item<double>(), 1e-3);
+  EXPECT_LE(views.max().item<double>(), 11 * 12);
+}
+
 TEST(CalibrationSet, AreMadeWithinThePreset) {
   const auto images = images_of(recipe_of(9, 1, 4), {});
   EXPECT_EQ(images.size(0), 9);

@@ -84,6 +84,27 @@ TEST(BankDraws, ReplaceTheLastImagesOfABatch) {
   EXPECT_FALSE(mixed.equal(BankDraws(numbered(50), 0.3, plain(), 2).mixed(images, 4)));
 }
 
+// Two images of the bank are the numbers 0 and 1: what lies between is the share of the other.
+TEST(BankDraws, MixHalfOfTheImagesWithOthers) {
+  constexpr std::int64_t kImages = 4000;
+  auto options = plain();
+  options.mixup_share = 0.5;
+  const BankDraws draws(numbered(2), 1, options, 1);
+  const auto places = at::full({kImages, 3, 8, 8}, -1.0);
+  const auto mixed = draws.mixed(places, 4);
+  const auto value = mixed.select(1, 0).select(1, 0).select(1, 0);
+  EXPECT_LT((mixed - value.view({-1, 1, 1, 1})).abs().max().item<double>(), 1e-5);
+  const auto inside = value.masked_select(value.gt(1e-6).logical_and(value.lt(1 - 1e-6)));
+  // Of the half that is mixed, half have two different numbers.
+  EXPECT_NEAR(static_cast<double>(inside.size(0)) / kImages, 0.25, 0.03);
+  EXPECT_NEAR(inside.mean().item<double>(), 0.5, 0.03);
+  // Which images are drawn does not depend on the mixture, and a rank has its rows of the whole.
+  const auto alone = BankDraws(numbered(2), 1, plain(), 1).mixed(places, 4);
+  EXPECT_GT((mixed == alone).select(1, 0).select(1, 0).select(1, 0).sum().item<std::int64_t>(),
+            kImages * 7 / 10);
+  EXPECT_TRUE(draws.mixed(places.narrow(0, 0, 3), 4, {5, 3, kImages}).equal(mixed.narrow(0, 5, 3)));
+}
+
 TEST(BankDraws, EveryImageComesUp) {
   const BankDraws draws(numbered(6), 1, plain(), 1);
   std::set<int> seen;
