@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace zsq {
 namespace {
@@ -26,13 +27,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   std::string best;
-  std::size_t best_distance = 0;
+  std::pair<bool, std::size_t> best_rank;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(name, candidate);
     if (3 * distance > std::max(name.size(), candidate.size())) continue;
-    if (best.empty() || distance < best_distance) {
+    const std::pair rank(!candidate.starts_with(name), distance);
+    if (best.empty() || rank < best_rank) {
       best = candidate;
-      best_distance = distance;
+      best_rank = rank;
     }
   }
   return best;

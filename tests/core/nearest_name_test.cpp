@@ -15,6 +15,12 @@ TEST(NearestName, FindsTheLikelyMisspelling) {
   EXPECT_EQ(nearest_name("x", {}), "");
 }
 
+// Who stopped typing too early meant what begins so, not what is as long.
+TEST(NearestName, PrefersANameThatBeginsWithIt) {
+  EXPECT_EQ(nearest_name("images.mixup", {"images.flip", "images.mixup_share"}),
+            "images.mixup_share");
+}
+
 // One third of the longer length is still close enough, more is not.
 TEST(NearestName, DistanceLimit) {
   EXPECT_EQ(nearest_name("abx", {"abc"}), "abc");
