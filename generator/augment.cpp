@@ -77,9 +77,24 @@ at::Tensor augment(const at::Tensor& images, const Crops& crops) {
   return resample(images, like(images, rows), like(images, columns));
 }
 
-at::Tensor draw_mixup(std::int64_t n, const ImageOptions& options, const at::Generator& stream) {
-  const auto uniform = at::rand({2, n}, stream, at::kFloat);
-  return uniform[0].mul(uniform[1].lt(options.mixup_share)).view({n, 1, 1, 1});
+at::Tensor draw_mixture(std::int64_t n, std::int64_t height, std::int64_t width,
+                        const ImageOptions& options, const at::Generator& stream) {
+  const auto uniform = at::rand({2, n, 1, 1, 1}, stream, at::kFloat);
+  const auto share = uniform[0], kind = uniform[1];
+  auto everywhere = share.mul(kind.lt(options.mixup_share));
+  if (options.cutmix_share == 0) return everywhere;
+  const auto place = at::rand({2, n, 1, 1, 1}, stream, at::kFloat);
+  const auto side = share.sqrt(), room = side.neg().add(1);
+  const auto inside = [&](std::int64_t size, const at::Tensor& where) {
+    const auto centre = at::arange(size, at::kFloat).add(0.5).div(static_cast<double>(size));
+    const auto offset = centre.sub(where.mul(room));
+    return offset.ge(0).logical_and(offset.lt(side));
+  };
+  const auto rectangle =
+      inside(height, place[0]).transpose(2, 3).logical_and(inside(width, place[1]));
+  const auto cut =
+      kind.ge(options.mixup_share).logical_and(kind.lt(options.mixup_share + options.cutmix_share));
+  return everywhere.add(rectangle.logical_and(cut));
 }
 
 at::Tensor low_pass(const at::Tensor& images, double cutoff) {

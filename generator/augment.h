@@ -27,10 +27,14 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
 // [N, C, H, W] -> the same shape, bilinear, pixel centres at halves, edges of the image repeated.
 at::Tensor augment(const at::Tensor& images, const Crops& crops);
 
-// Of each of n images the share lambda of another one in x + lambda (other - x): uniform in [0, 1)
-// with probability mixup_share, otherwise 0. f32 [n, 1, 1, 1] (mixup, arXiv 1710.09412, with
-// alpha = 1).
-at::Tensor draw_mixup(std::int64_t n, const ImageOptions& options, const at::Generator& stream);
+// The weights w of another image in x + w (other - x), for n images: f32 [n, 1, height, width], or
+// [n, 1, 1, 1] where cutmix_share is 0. With lambda uniform in [0, 1), a weight is
+//   lambda everywhere, with probability mixup_share (mixup, arXiv 1710.09412, alpha = 1), or
+//   1 at pixels whose centres lie in a rectangle of the image's shape and lambda times its area, at
+//   a uniform place within it, otherwise 0, with probability cutmix_share (CutMix, arXiv
+//   1905.04899, alpha = 1; but mixup comes first where the two add up to more than 1), or 0.
+at::Tensor draw_mixture(std::int64_t n, std::int64_t height, std::int64_t width,
+                        const ImageOptions& options, const at::Generator& stream);
 
 // Multiplies the discrete Fourier transform of each channel by exp(-(u^2 + v^2) / (2 cutoff^2)),
 // frequencies u, v in periods per image (SynQ, ICLR 2025).

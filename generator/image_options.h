@@ -59,7 +59,8 @@ struct ImageOptions {
   double augment_share = 0.5;  // of the images of a batch
   double crop_scale = 0.5;     // smallest share of the area that a crop keeps
   bool flip = true;
-  double mixup_share = 0;  // of what learning takes: views with a part of another image
+  // Of what learning takes: views with a part of another image.
+  double mixup_share = 0, cutmix_share = 0;
   bool swing_convolution = false;
   double low_pass_cutoff = 0;  // D0; 0: none
   Precision precision = Precision::fp32;
@@ -144,6 +145,10 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "which a random share of another image is added",
                     "", 0, 1, "mixup, arXiv 1710.09412"},
         o.mixup_share);
+  visit(SettingInfo{"generate.images.cutmix_share",
+                    "share of these views in which a random rectangle is of another image", "", 0,
+                    1, "CutMix, arXiv 1905.04899"},
+        o.cutmix_share);
   visit(SettingInfo{"generate.images.swing_convolution",
                     "swing convolution: random shifts of the inputs of strided convolutions", "", 0,
                     0, "Genie"},

@@ -48,9 +48,10 @@ at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t
                     static_cast<std::uint64_t>(view)));
     auto seen = generator::augment(images, generator::draw_crops(images.size(0), images.size(2),
                                                                  images.size(3), options, stream));
-    if (options.mixup_share > 0) {
-      const auto shares = generator::draw_mixup(images.size(0), options, stream);
-      seen = seen.lerp(seen.roll(1, 0), generator::upload(shares, images.device()));
+    if (options.mixup_share + options.cutmix_share > 0) {
+      const auto weights =
+          generator::draw_mixture(images.size(0), images.size(2), images.size(3), options, stream);
+      seen = seen.lerp(seen.roll(1, 0), generator::upload(weights, images.device()));
     }
     views.push_back(seen);
   }

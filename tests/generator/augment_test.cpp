@@ -94,18 +94,62 @@ TEST(Augment, DrawsCropsInsideTheImageWithTheSharesAskedFor) {
                    .item<bool>());
 }
 
-TEST(Mixup, DrawsUniformSharesForThePartAskedFor) {
+// f64 [draws, 8, 16] for images of that size.
+at::Tensor mixture_of(double mixup_share, double cutmix_share) {
   constexpr std::int64_t kDraws = 20000;
   ImageOptions options;
-  options.mixup_share = 0.3;
-  const auto shares = draw_mixup(kDraws, options, at::detail::createCPUGenerator(1));
-  EXPECT_EQ(shares.sizes(), (std::vector<std::int64_t>{kDraws, 1, 1, 1}));
-  EXPECT_GE(shares.min().item<double>(), 0);
-  EXPECT_LT(shares.max().item<double>(), 1);
-  const auto mixed = shares.masked_select(shares.gt(0)).to(at::kDouble);
-  EXPECT_NEAR(static_cast<double>(mixed.size(0)) / kDraws, 0.3, 0.02);
-  EXPECT_NEAR(mixed.mean().item<double>(), 1.0 / 2, 0.02);
-  EXPECT_NEAR(mixed.var(/*unbiased=*/false).item<double>(), 1.0 / 12, 0.01);
+  options.mixup_share = mixup_share;
+  options.cutmix_share = cutmix_share;
+  const auto weights = draw_mixture(kDraws, 8, 16, options, at::detail::createCPUGenerator(1));
+  EXPECT_EQ(weights.dim(), 4);
+  return weights.to(at::kDouble).expand({kDraws, 1, 8, 16}).squeeze(1);
+}
+
+double share_of(const at::Tensor& condition) {
+  return condition.to(at::kDouble).mean().item<double>();
+}
+
+void expect_uniform(const at::Tensor& values) {
+  EXPECT_GE(values.min().item<double>(), 0);
+  EXPECT_LE(values.max().item<double>(), 1);
+  EXPECT_NEAR(values.mean().item<double>(), 1.0 / 2, 0.02);
+  EXPECT_NEAR(values.var(/*unbiased=*/false).item<double>(), 1.0 / 12, 0.01);
+}
+
+TEST(Mixture, OfMixupIsAUniformShareOfThePartAskedFor) {
+  const auto weights = mixture_of(0.3, 0), share = weights.mean({1, 2});
+  EXPECT_LT((weights - share.view({-1, 1, 1})).abs().max().item<double>(), 1e-6);
+  EXPECT_NEAR(share_of(share.gt(0)), 0.3, 0.02);
+  expect_uniform(share.masked_select(share.gt(0)));
+}
+
+TEST(Mixture, OfCutmixIsARectangleOfUniformArea) {
+  const auto weights = mixture_of(0, 1);
+  EXPECT_EQ(share_of(weights.eq(0).logical_or(weights.eq(1))), 1);
+  const auto area = weights.mean({1, 2}), rows = weights.amax(2).sum(1),
+             columns = weights.amax(1).sum(1);
+  expect_uniform(area);
+  // A rectangle has nothing missing inside, and the shape of the image to within a pixel.
+  EXPECT_LT((rows.mul(columns).div(8 * 16) - area).abs().max().item<double>(), 1e-9);
+  EXPECT_LE((columns - 2 * rows).abs().max().item<double>(), 2);
+  // Its place is uniform: the mean over draws is the same left and right, above and below, and
+  // more in the middle.
+  const auto mean = weights.mean(0);
+  EXPECT_NEAR(mean[0][0].item<double>(), mean[7][15].item<double>(), 0.02);
+  EXPECT_NEAR(mean[0][8].item<double>(), mean[7][8].item<double>(), 0.02);
+  EXPECT_GT(mean[4][8].item<double>(), mean[0][0].item<double>() + 0.3);
+}
+
+TEST(Mixture, AnImageHasOneOfTheTwo) {
+  const auto both = mixture_of(0.3, 0.5), cut = mixture_of(0, 0.5);
+  const auto inside = both.gt(0).logical_and(both.lt(1)).any(2).any(1);
+  EXPECT_NEAR(share_of(inside), 0.3, 0.02);
+  const auto has_edge = [](const at::Tensor& weights) {
+    return weights.eq(1).any(2).any(1).logical_and(weights.eq(0).any(2).any(1));
+  };
+  EXPECT_FALSE(inside.logical_and(has_edge(both)).any().item<bool>());
+  EXPECT_NEAR(share_of(has_edge(both)), share_of(has_edge(cut)), 0.02);
+  EXPECT_EQ(share_of(mixture_of(0, 0).eq(0)), 1);
 }
 
 // The transform, the gain and the backward pass, as the definition has them.

@@ -80,10 +80,12 @@ at::Tensor BankDraws::mixed(const at::Tensor& images, std::uint64_t step,
         generator::upload(bank_.images.index_select(0, places), images.device()), crops);
   };
   auto drawn = draw("bank.choice", "bank.crop");
-  if (options_.mixup_share > 0) {
-    const auto shares = generator::draw_mixup(n, options_, stream("bank.mixup"));
+  if (options_.mixup_share + options_.cutmix_share > 0) {
+    const auto weights =
+        generator::draw_mixture(n, images.size(2), images.size(3), options_, stream("bank.mixup"))
+            .narrow(0, skipped, own);
     drawn = drawn.lerp(draw("bank.other", "bank.other_crop"),
-                       generator::upload(shares.narrow(0, skipped, own), images.device()));
+                       generator::upload(weights, images.device()));
   }
   return at::cat({images.narrow(0, 0, kept(rows)), drawn})
       .contiguous(images.suggest_memory_format());

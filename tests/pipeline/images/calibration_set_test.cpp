@@ -88,6 +88,19 @@ TEST(CalibrationSet, MixViewsButNotTheImagesThemselves) {
   EXPECT_LE(views.max().item<double>(), 11 * 12);
 }
 
+TEST(CalibrationSet, CutRectanglesIntoViews) {
+  const auto bank = at::arange(12, at::kFloat).mul(12).view({12, 1, 1, 1}).expand({12, 3, 32, 32});
+  auto recipe = recipe_of(8, 3, 4);
+  const auto plain = images_of(recipe, bank.contiguous());
+  recipe.images.cutmix_share = 1;
+  const auto cut = images_of(recipe, bank.contiguous());
+  EXPECT_TRUE(cut.slice(0, 0, 8).equal(plain.slice(0, 0, 8)));
+  // Every pixel is whole of one image, and most views have two.
+  const auto views = cut.slice(0, 8).div(12);
+  EXPECT_LT((views - views.round()).abs().max().item<double>(), 1e-4);
+  EXPECT_GT(views.amax({1, 2, 3}).sub(views.amin({1, 2, 3})).gt(0.5).sum().item<std::int64_t>(), 8);
+}
+
 TEST(CalibrationSet, AreMadeWithinThePreset) {
   const auto images = images_of(recipe_of(9, 1, 4), {});
   EXPECT_EQ(images.size(0), 9);

@@ -105,6 +105,22 @@ TEST(BankDraws, MixHalfOfTheImagesWithOthers) {
   EXPECT_TRUE(draws.mixed(places.narrow(0, 0, 3), 4, {5, 3, kImages}).equal(mixed.narrow(0, 5, 3)));
 }
 
+TEST(BankDraws, CutRectanglesOfOtherImages) {
+  constexpr std::int64_t kImages = 200;
+  auto options = plain();
+  options.cutmix_share = 1;
+  const BankDraws draws(numbered(50), 1, options, 1);
+  const auto places = at::full({kImages, 3, 8, 8}, -1.0);
+  const auto mixed = draws.mixed(places, 4),
+             alone = BankDraws(numbered(50), 1, plain(), 1).mixed(places, 4);
+  // Each pixel is of the image that is drawn without, or of one other.
+  const auto foreign = (mixed - alone).abs().gt(1e-3).select(1, 0);
+  EXPECT_NEAR(foreign.to(at::kDouble).mean().item<double>(), 0.5, 0.1);
+  const auto other = mixed.select(1, 0).mul(foreign).amax({1, 2}).view({-1, 1, 1});
+  EXPECT_LT((mixed.select(1, 0) - other).mul(foreign).abs().max().item<double>(), 1e-3);
+  EXPECT_TRUE(draws.mixed(places.narrow(0, 0, 3), 4, {5, 3, kImages}).equal(mixed.narrow(0, 5, 3)));
+}
+
 TEST(BankDraws, EveryImageComesUp) {
   const BankDraws draws(numbered(6), 1, plain(), 1);
   std::set<int> seen;
