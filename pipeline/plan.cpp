@@ -13,9 +13,9 @@
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/images/learning_images.h"
+#include "pipeline/pace.h"
 #include "quant/data_free/linear_groups.h"
 #include "quant/student.h"
-#include "train/agreement.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -31,23 +31,10 @@ constexpr double kOptimisedPerStep = 3;     // forward, and back to the pixels o
 constexpr std::int64_t kFewestIterations = 300, kFewestWithoutGenerator = 60;
 constexpr double kHour = 3600;
 
-// Seconds of the teacher's forward pass for one image: the fastest of a few, which other work on
-// the machine disturbs least.
-double seconds_per_image(const Run& run) {
-  const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
-  double least = std::numeric_limits<double>::infinity();
-  for (int pass = 0; pass < 4; ++pass) {
-    const Stopwatch begin;
-    train::logits_of(run.teacher.graph, run.teacher.parameters, images);
-    least = std::min(least, begin.seconds());
-  }
-  return least / static_cast<double>(images.size(0));
-}
-
-double seconds_of_images(const Run& run, std::int64_t images, double one) {
+double seconds_of_images(const Run& run, std::int64_t images, const Pace& pace) {
   if (run.bank.learn.defined()) return 0;
   const auto passes = image_maker(run.recipe.images.source).passes(run.recipe.images, images);
-  return kOptimisedPerStep * static_cast<double>(passes) * one;
+  return kOptimisedPerStep * static_cast<double>(passes) * pace.of_images;
 }
 
 std::string in_words(double seconds) {
@@ -81,24 +68,25 @@ using SharedImages = std::shared_ptr<LearningImages>;
 
 // Rounding and correction become better with more images, and a run without them far worse: the
 // stages of `auto` share as many as half of a time budget allows for these two.
-std::int64_t most_to_learn_from(const Run& run, double one) {
+std::int64_t most_to_learn_from(const Run& run, const Pace& pace) {
   constexpr std::int64_t kFewest = 64;
   if (!run.recipe.process.automatic || !run.clock.has_budget())
     return std::numeric_limits<std::int64_t>::max();
   const double passes = method_of(run.recipe).passes_per_image + kCorrectionPerImage;
-  const double seconds = passes * kFewest * one + seconds_of_images(run, kFewest, one);
+  const double seconds = passes * kFewest * pace.in_fp32 + seconds_of_images(run, kFewest, pace);
   return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
 }
 
-double seconds_of_new(const Run& run, LearningImages& learning, std::int64_t images, double one) {
-  return learning.are_new(images) ? seconds_of_images(run, images, one) : 0;
+double seconds_of_new(const Run& run, LearningImages& learning, std::int64_t images,
+                      const Pace& pace) {
+  return learning.are_new(images) ? seconds_of_images(run, images, pace) : 0;
 }
 
-Stage rounding(const Run& run, const SharedImages& learning, double one) {
+Stage rounding(const Run& run, const SharedImages& learning, const Pace& pace) {
   const auto& method = method_of(run.recipe);
   const auto images = learning->count(run.recipe.quantize.gptq.images);
-  const double seconds = method.passes_per_image * static_cast<double>(images) * one +
-                         seconds_of_new(run, *learning, images, one);
+  const double seconds = method.passes_per_image * static_cast<double>(images) * pace.in_fp32 +
+                         seconds_of_new(run, *learning, images, pace);
   return {std::string(method.title), seconds, seconds,
           [&run, &method, images, learning](quant::Student& student, RunState& state,
                                             const PartDone& done) {
@@ -114,10 +102,10 @@ Stage rounding(const Run& run, const SharedImages& learning, double one) {
           }};
 }
 
-Stage correction(const Run& run, const SharedImages& learning, double one) {
+Stage correction(const Run& run, const SharedImages& learning, const Pace& pace) {
   const auto images = learning->count(run.recipe.quantize.channel_correction);
-  const double seconds = kCorrectionPerImage * static_cast<double>(images) * one +
-                         seconds_of_new(run, *learning, images, one);
+  const double seconds = kCorrectionPerImage * static_cast<double>(images) * pace.in_fp32 +
+                         seconds_of_new(run, *learning, images, pace);
   return {"channel correction", seconds, seconds,
           [&run, images, learning](quant::Student& student, RunState&, const PartDone&) {
             const double left = run.clock.has_budget() ? run.clock.left(1) / 4 : 0;
@@ -138,13 +126,14 @@ double time_for_reconstruction(const Run& run, const quant::Student& student) {
   return std::max(1.0, run.clock.left(1) - after);
 }
 
-Stage reconstruction(const Run& run, const SharedImages& learning, double one) {
+Stage reconstruction(const Run& run, const SharedImages& learning, const Pace& pace) {
   const ReconstructOptions& o = run.recipe.reconstruct;
   const double steps =
-      kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * one;
+      kReconstructionPerStep * static_cast<double>(o.iterations * o.batch_size) * pace.of_learning;
   const auto images = learning->count(o.images);
-  const double seconds = steps + seconds_of_new(run, *learning, images, one) +
-                         4 * static_cast<double>(images * o.augmentations_per_image) * one;
+  const double seconds =
+      steps + seconds_of_new(run, *learning, images, pace) +
+      4 * static_cast<double>(images * o.augmentations_per_image) * pace.of_learning;
   return {"block reconstruction", seconds, seconds,
           [&run, &o, learning](quant::Student& student, RunState& state, const PartDone& done) {
             const double budget = time_for_reconstruction(run, student);
@@ -190,15 +179,15 @@ TuningImages images_to_tune_on(const Run& run, LearningImages& learning) {
   return result;
 }
 
-Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated, double one,
+Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated, const Pace& pace,
                   std::optional<train::TrainReport>& trained) {
   const TrainOptions& o = run.recipe.finetune;
   const double iteration = (o.images > 0 ? kTuningPerImage : kFineTuningPerImage) *
-                           static_cast<double>(o.batch_size) * one;
+                           static_cast<double>(o.batch_size) * pace.of_learning;
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const double images =
-      o.images > 0 ? seconds_of_new(run, *learning, learning->count(o.images), one) : 0;
+      o.images > 0 ? seconds_of_new(run, *learning, learning->count(o.images), pace) : 0;
   return {
       "fine-tuning", images + static_cast<double>(fewest) * iteration,
       images + static_cast<double>(o.iterations) * iteration,
@@ -240,22 +229,22 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   // Helps depthwise networks, and harms others at 3 bits (docs/results.md).
   const bool corrects =
       recipe.quantize.channel_correction > 0 && (!automatic || quant::has_depthwise(run.teacher));
-  const double one = rounds || corrects || reconstructs || trains ? seconds_per_image(run) : 0;
-  const auto learning = std::make_shared<LearningImages>(run, most_to_learn_from(run, one));
+  const Pace pace = rounds || corrects || reconstructs || trains ? measure_pace(run) : Pace();
+  const auto learning = std::make_shared<LearningImages>(run, most_to_learn_from(run, pace));
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
     stages.push_back(calibration(run, "statistics and SQuant rounding"));
-  if (rounds) stages.push_back(rounding(run, learning, one));
+  if (rounds) stages.push_back(rounding(run, learning, pace));
   // At few bits rounding alone can look harmful to a depthwise network until its channels have
   // their strength back.
   if (rounds && corrects) stages.back().judged_with_next = true;
   if (!automatic && rounds && !reconstructs && !trains)
     stages.push_back(calibration(run, "calibration"));
-  if (corrects) stages.push_back(correction(run, learning, one));
-  if (reconstructs) stages.push_back(reconstruction(run, learning, one));
+  if (corrects) stages.push_back(correction(run, learning, pace));
+  if (reconstructs) stages.push_back(reconstruction(run, learning, pace));
   if (trains)
-    stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), one, trained));
+    stages.push_back(fine_tuning(run, learning, /*calibrated=*/!stages.empty(), pace, trained));
   return stages;
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pace.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "models/execute.h"
+#include "pipeline/images/image_job.h"
+
+namespace zsq::pipeline {
+namespace {
+
+double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
+                         Precision precision) {
+  const at::NoGradGuard no_grad;
+  double least = std::numeric_limits<double>::infinity();
+  for (int pass = 0; pass < 4; ++pass) {
+    const Stopwatch begin;
+    models::execute(teacher.graph, teacher.parameters, images, nullptr, precision).cpu();
+    least = std::min(least, begin.seconds());
+  }
+  return least / static_cast<double>(images.size(0));
+}
+
+}  // namespace
+
+Pace measure_pace(const Run& run) {
+  const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
+  const auto in = [&](Precision precision) {
+    return seconds_per_image(run.teacher, images, precision);
+  };
+  Pace pace;
+  pace.in_fp32 = in(Precision::fp32);
+  const auto as = [&](Precision precision) {
+    return precision == Precision::fp32 ? pace.in_fp32 : in(precision);
+  };
+  pace.of_images = as(run.recipe.images.precision);
+  pace.of_learning = as(run.recipe.finetune.precision);
+  return pace;
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast the teacher is on this machine, from which a plan estimates its stages.
+#pragma once
+#include "pipeline/stages/prepare.h"
+
+namespace zsq::pipeline {
+
+// Seconds of the teacher's forward pass for one image.
+struct Pace {
+  double in_fp32 = 0;
+  double of_images = 0;    // in generate.images.precision
+  double of_learning = 0;  // in finetune.precision, which block reconstruction has too
+};
+
+// The fastest of a few passes each, which other work on the machine disturbs least.
+Pace measure_pace(const Run& run);
+
+}  // namespace zsq::pipeline

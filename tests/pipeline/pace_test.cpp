@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pace.h"
+
+#include "tests/pipeline/plan_fixture.h"
+
+namespace zsq::pipeline {
+namespace {
+
+// Two measurements of one thing would differ, so equal figures are of one.
+TEST_F(PlanTest, PaceIsMeasuredInThePrecisionOfTheStage) {
+  const Pace plain = measure_pace(make_run());
+  EXPECT_GT(plain.in_fp32, 0);
+  EXPECT_EQ(plain.of_images, plain.in_fp32);
+  EXPECT_EQ(plain.of_learning, plain.in_fp32);
+
+  options_.recipe.images.precision = Precision::bf16;
+  const Pace images = measure_pace(make_run());
+  EXPECT_GT(images.of_images, 0);
+  EXPECT_NE(images.of_images, images.in_fp32);
+  EXPECT_EQ(images.of_learning, images.in_fp32);
+
+  options_.recipe.images.precision = Precision::fp32;
+  options_.recipe.finetune.precision = Precision::bf16;
+  const Pace learning = measure_pace(make_run());
+  EXPECT_EQ(learning.of_images, learning.in_fp32);
+  EXPECT_NE(learning.of_learning, learning.in_fp32);
+}
+
+}  // namespace
+}  // namespace zsq::pipeline
