@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
