@@ -28,17 +28,11 @@ double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
 
 Pace measure_pace(const Run& run) {
   const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
+  const double fp32 = seconds_per_image(run.teacher, images, Precision::fp32);
   const auto in = [&](Precision precision) {
-    return seconds_per_image(run.teacher, images, precision);
+    return precision == Precision::fp32 ? fp32 : seconds_per_image(run.teacher, images, precision);
   };
-  Pace pace;
-  pace.in_fp32 = in(Precision::fp32);
-  const auto as = [&](Precision precision) {
-    return precision == Precision::fp32 ? pace.in_fp32 : in(precision);
-  };
-  pace.of_images = as(run.recipe.images.precision);
-  pace.of_learning = as(run.recipe.finetune.precision);
-  return pace;
+  return {fp32, in(run.recipe.images.precision), in(run.recipe.finetune.precision)};
 }
 
 }  // namespace zsq::pipeline

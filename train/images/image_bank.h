@@ -22,7 +22,8 @@ ImageBank load_bank(const std::filesystem::path& path, const models::Model& teac
 // What a batch takes from a bank.
 class BankDraws {
  public:
-  // share: of each batch, rounded to whole images; options: crops, flips and mixup on the way in.
+  // share: of each batch, rounded to whole images; options: crops, flips, mixup and CutMix on the
+  // way in.
   BankDraws(ImageBank bank, double share, const ImageOptions& options, std::uint64_t seed)
       : bank_(std::move(bank)), share_(share), options_(options), seed_(seed) {}
 

@@ -74,29 +74,33 @@ TEST(CalibrationSet, HaveViews) {
   for (const int image : std::set<int>(seen.begin(), seen.end())) EXPECT_EQ(seen.count(image), 3U);
 }
 
-// Image i is i * 12 everywhere: what a view has of another one is not a multiple of 12.
-TEST(CalibrationSet, MixViewsButNotTheImagesThemselves) {
+struct Views {
+  at::Tensor plain, changed;
+};
+
+// Eight images and two views of each, without and with all of one share. Image i is i * 12
+// everywhere: what a view has of another one is not a multiple of 12.
+Views views_with(double ImageOptions::*share) {
   const auto bank = at::arange(12, at::kFloat).mul(12).view({12, 1, 1, 1}).expand({12, 3, 32, 32});
   auto recipe = recipe_of(8, 3, 4);
   const auto plain = images_of(recipe, bank.contiguous());
-  recipe.images.mixup_share = 1;
-  const auto mixed = images_of(recipe, bank.contiguous());
-  EXPECT_TRUE(mixed.slice(0, 0, 8).equal(plain.slice(0, 0, 8)));
-  const auto views = mixed.slice(0, 8).select(1, 0).select(1, 0).select(1, 0);
-  EXPECT_LT((mixed.slice(0, 8) - views.view({-1, 1, 1, 1})).abs().max().item<double>(), 1e-3);
-  EXPECT_GT((views - plain.slice(0, 8).mean({1, 2, 3})).abs().min().item<double>(), 1e-3);
+  recipe.images.*share = 1;
+  const auto changed = images_of(recipe, bank.contiguous());
+  EXPECT_TRUE(changed.slice(0, 0, 8).equal(plain.slice(0, 0, 8)));
+  return {plain.slice(0, 8), changed.slice(0, 8)};
+}
+
+TEST(CalibrationSet, MixViewsButNotTheImagesThemselves) {
+  const auto [plain, mixed] = views_with(&ImageOptions::mixup_share);
+  const auto views = mixed.select(1, 0).select(1, 0).select(1, 0);
+  EXPECT_LT((mixed - views.view({-1, 1, 1, 1})).abs().max().item<double>(), 1e-3);
+  EXPECT_GT((views - plain.mean({1, 2, 3})).abs().min().item<double>(), 1e-3);
   EXPECT_LE(views.max().item<double>(), 11 * 12);
 }
 
 TEST(CalibrationSet, CutRectanglesIntoViews) {
-  const auto bank = at::arange(12, at::kFloat).mul(12).view({12, 1, 1, 1}).expand({12, 3, 32, 32});
-  auto recipe = recipe_of(8, 3, 4);
-  const auto plain = images_of(recipe, bank.contiguous());
-  recipe.images.cutmix_share = 1;
-  const auto cut = images_of(recipe, bank.contiguous());
-  EXPECT_TRUE(cut.slice(0, 0, 8).equal(plain.slice(0, 0, 8)));
   // Every pixel is whole of one image, and most views have two.
-  const auto views = cut.slice(0, 8).div(12);
+  const auto views = views_with(&ImageOptions::cutmix_share).changed.div(12);
   EXPECT_LT((views - views.round()).abs().max().item<double>(), 1e-4);
   EXPECT_GT(views.amax({1, 2, 3}).sub(views.amin({1, 2, 3})).gt(0.5).sum().item<std::int64_t>(), 8);
 }
