@@ -20,6 +20,12 @@ struct Tally {
   double loss_generator = 0, loss_student = 0;
   std::int64_t losses_generator = 0, losses_student = 0;
   double student_rate = 1;  // factor on the student's rates, where it had to go back
+
+  double mean_loss_generator() const { return mean(loss_generator, losses_generator); }
+  double mean_loss_student() const { return mean(loss_student, losses_student); }
+  static double mean(double sum, std::int64_t n) {
+    return n > 0 ? sum / static_cast<double>(n) : 0;
+  }
 };
 
 // Every setting that decides the result, and the seed, by key.

@@ -41,6 +41,7 @@ struct TrainOptions {
   double warmup = 0.01;                             // share of the run
   std::vector<double> milestones{0.25, 0.5, 0.75};  // shares of the run where rates drop
   double decay = 0.1;                               // factor at each milestone
+  std::int64_t teacher_views = 1;
   double temperature = 20;
   KlReduction kl_reduction = KlReduction::batchmean;
   std::vector<LossWeight> loss_terms{{LossTerm::kl_divergence, 1}};
@@ -98,6 +99,12 @@ void visit_update_settings(Visitor&& visit, Options& o) {
 
 template <class Visitor, class Options>
 void visit_loss_settings(Visitor&& visit, Options& o) {
+  visit(SettingInfo{"finetune.teacher_views",
+                    "views of each image over which the teacher's logits are averaged: the image, "
+                    "and others that are moved by up to two pixels, every second one mirrored "
+                    "unless generate.images.flip is false",
+                    "views", 1, 64, "data distillation, arXiv 1712.04440"},
+        o.teacher_views);
   visit(SettingInfo{"finetune.temperature", "tau of the KL divergence", "", 1e-3, 1e3, "AIT 3"},
         o.temperature);
   visit(

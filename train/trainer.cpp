@@ -16,6 +16,7 @@
 #include "train/images/image_bank.h"
 #include "train/images/low_pass.h"
 #include "train/images/system_noise.h"
+#include "train/images/teacher_views.h"
 #include "train/schedule.h"
 
 namespace zsq::train {
@@ -40,6 +41,7 @@ class Run {
         ranks_(job.student),
         step_(job.teacher, job.student, job.generator, job.options, job.ranks),
         steps_(step_, graph_maker(job), observer),
+        views_(choose_views(job, observer)),
         best_(job.teacher, job.student, job.ranks),
         pace_(options_, job.time_budget),
         metrics_(options_, read_every(job), tally_, observer, [this] { steps_.join(); }) {
@@ -118,9 +120,10 @@ class Run {
     const double student_factor = factor * tally_.student_rate;
     const auto iteration = static_cast<std::uint64_t>(pace_.done());
     auto batch = next_batch(iteration, factor);
-    if (options_.low_pass_cutoff > 0)
-      batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
-                       options_.precision);
+    batch = low_pass(batch, options_.low_pass_cutoff, job_.teacher, step_.feature_nodes(),
+                     options_.precision);
+    batch.logits =
+        views_.mean_logits(batch, job_.teacher, options_.precision, iteration, step_.rows());
     if (job_.noise) batch.images = (*job_.noise)(batch.images, iteration, step_.rows());
     const auto student = steps_.student_step(batch, student_factor);
     at::Tensor of_student;
@@ -251,15 +254,12 @@ class Run {
   }
 
   TrainReport report() const {
-    const auto mean = [](double sum, std::int64_t count) {
-      return count > 0 ? sum / static_cast<double>(count) : 0;
-    };
     return {.iterations = pace_.done(),
             .skipped = tally_.skipped,
             .seconds = elapsed(),
             .warmup_seconds = tally_.warmup_seconds,
-            .loss_generator = mean(tally_.loss_generator, tally_.losses_generator),
-            .loss_student = mean(tally_.loss_student, tally_.losses_student),
+            .loss_generator = tally_.mean_loss_generator(),
+            .loss_student = tally_.mean_loss_student(),
             .layers = step_.weight_steps().report(),
             .kept = best_.started() ? std::optional(best_.seen()) : std::nullopt};
   }
@@ -271,6 +271,7 @@ class Run {
   quant::LevelRanks ranks_;
   Step step_;
   GraphStep steps_;
+  const TeacherViews views_;
   BestState best_;
   Pace pace_;
   Tally tally_;

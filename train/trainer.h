@@ -33,6 +33,8 @@ struct TrainJob {
   // generator's there is no warm-up, and the generator stays as it is.
   const BankDraws* bank = nullptr;
   const SystemNoise* noise = nullptr;  // on the student's images, not on those of the teacher
+  // Of finetune.teacher_views, every second one is mirrored.
+  bool mirror = true;
   // The student has its activation ranges, and keeps them; otherwise they are taken at the end of
   // warm-up. A run that is resumed has those of its checkpoint.
   bool calibrated = false;

@@ -21,6 +21,7 @@ train::TrainReport fine_tune(const StageContext& context, const FineTuneStage& s
                      .seconds_after = stage.seconds_after,
                      .bank = stage.bank,
                      .noise = stage.noise,
+                     .mirror = stage.mirror,
                      .calibrated = stage.calibrated && !stage.resume,
                      .held_out = stage.held_out,
                      .on_images = stage.on_images},

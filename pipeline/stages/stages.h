@@ -77,6 +77,7 @@ struct FineTuneStage {
   const GeneratorOptions& generator;
   const train::BankDraws* bank = nullptr;
   const train::SystemNoise* noise = nullptr;
+  bool mirror = true;       // every second one of finetune.teacher_views
   at::Tensor held_out;      // f32 [N, C, H, W] for validation; undefined: made by the generator
   bool calibrated = false;  // ranges stay; otherwise they are taken at the end of the warm-up
   double seconds = 0;       // what it may take; 0: any

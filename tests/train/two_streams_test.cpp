@@ -47,6 +47,7 @@ const std::vector<std::pair<const char*, Change>> kVariants = {
                                  {LossTerm::pseudo_label_cross_entropy, 1}};
      }},
     {"low-pass images", [](TrainJob& job) { job.options.low_pass_cutoff = 3; }},
+    {"several views", [](TrainJob& job) { job.options.teacher_views = 3; }},
     {"every iteration is read", [](TrainJob& job) { job.read_every = 1; }},
 };
 

@@ -51,6 +51,7 @@ class BankDraws {
               std::uint64_t step, const parallel::Rows& rows) const;
 
   const ImageOptions& options() const { return options_; }
+  const at::Tensor& images() const { return bank_.images; }
 
  private:
   // Of `rows`, those that stay.

@@ -9,6 +9,7 @@ namespace zsq::train {
 
 Batch low_pass(const Batch& batch, double cutoff, const models::Model& teacher,
                const std::vector<models::NodeId>& features, Precision precision) {
+  if (cutoff == 0) return batch;
   const at::NoGradGuard no_grad;
   auto result = batch;
   result.images = generator::low_pass(batch.images, cutoff);
