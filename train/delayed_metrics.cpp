@@ -87,12 +87,14 @@ void DelayedMetrics::count_skipped(const Iteration& iteration) {
   ++tally_.skipped;
   const double limit = options_.max_skipped * static_cast<double>(iteration.total);
   if (static_cast<double>(tally_.skipped) <= limit) return;
-  throw Error(ErrorCode::numeric_failure,
-              std::to_string(tally_.skipped) + " of " + std::to_string(iteration.done) +
-                  " steps had gradients that are not finite, more than finetune.max_skipped = " +
-                  std::to_string(options_.max_skipped) +
-                  " of the run; lower generate.lr, finetune.affine_lr or finetune.k_max. The last "
-                  "checkpoint is kept");
+  throw Error(
+      ErrorCode::numeric_failure,
+      std::to_string(tally_.skipped) + " of " + std::to_string(iteration.done) +
+          " steps had gradients that are not finite, more than finetune.max_skipped = " +
+          std::to_string(options_.max_skipped) +
+          " of the run; lower finetune.crossing_rate, finetune.affine_lr or generate.lr, or "
+          "set finetune.validation_checks=40 and finetune.backtracking=0.3, with which the "
+          "student goes back to its best state. The last checkpoint is kept");
 }
 
 }  // namespace zsq::train
