@@ -3,11 +3,11 @@
 """Top-1 of a float network's mean logits over views of each image, as finetune.teacher_views takes it.
 
 View 1 is the image; the others are moved by up to --pixels whole pixels either way, edges repeated,
-and every second one is mirrored. DATA is a CIFAR-10 batch (.bin, mean and deviation of
-`--preset cifar10`), a file of `images` as the network takes them and `labels` (.npz), or a folder of
-photographs in folders of synsets with synsets.txt (224 pixels of 256, `--preset efficientnet_lite0`).
+and every second one is mirrored. DATA is a file of `images` as the network takes them and `labels` (.npz), or a
+CIFAR-10 batch (.bin) or a folder with a folder for each class, prepared as --run, an output folder of
+`zsq quantize`, records it.
 
-  .deps/python/bin/python scripts/view_accuracy.py resnet20.onnx test_batch.bin
+  .deps/python/bin/python scripts/view_accuracy.py resnet20.onnx test_batch.bin --run out
 """
 import argparse
 import pathlib
@@ -15,42 +15,18 @@ import pathlib
 import numpy as np
 import onnxruntime as ort
 
+import target_table
+
 BATCH = 64
 ort.set_default_logger_severity(3)
 
 
-def cifar(path):
-    rows = np.fromfile(path, np.uint8).reshape(-1, 3073)
-    mean, deviation = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-    images = rows[:, 1:].reshape(-1, 3, 32, 32) / 255 - mean.reshape(3, 1, 1)
-    return (images / deviation.reshape(3, 1, 1)).astype(np.float32), rows[:, 0].astype(int)
-
-
-def photograph(path):
-    from PIL import Image
-
-    image = Image.open(path).convert("RGB")
-    scale = 256 / min(image.size)
-    image = image.resize([round(side * scale) for side in image.size], Image.BICUBIC)
-    left, top = [(side - 224) // 2 for side in image.size]
-    pixels = np.asarray(image.crop((left, top, left + 224, top + 224)), np.float32)
-    return ((pixels - 127) / 128).transpose(2, 0, 1)
-
-
-def photographs(folder):
-    synsets = [line.split()[0] for line in (folder / "synsets.txt").read_text().splitlines()]
-    files = [(file, label) for label, synset in enumerate(synsets)
-             for file in sorted((folder / synset).glob("*"))]
-    return np.stack([photograph(file) for file, _ in files]), np.array([label for _, label in files])
-
-
-def load(path):
-    if path.is_dir():
-        return photographs(path)
+def load(path, run):
     if path.suffix == ".npz":
         data = np.load(path)
         return data["images"].astype(np.float32), data["labels"]
-    return cifar(path)
+    read = target_table.read_folder if path.is_dir() else target_table.read_cifar
+    return read(path, None, target_table.preprocessing_of(run))
 
 
 def moved(images, pixels, random):
@@ -66,13 +42,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("--run", type=pathlib.Path)
     parser.add_argument("--views", type=int, default=8)
     parser.add_argument("--pixels", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    if arguments.data.suffix != ".npz" and not arguments.run:
+        parser.error(f"how are the images of {arguments.data} prepared? --run names an output folder of zsq quantize")
     session = ort.InferenceSession(arguments.model, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    images, labels = load(arguments.data)
+    images, labels = load(arguments.data, arguments.run)
     random = np.random.default_rng(arguments.seed)
     total = 0
     print(f"{len(images)} images\nviews  alone  mean, top-1 in %")

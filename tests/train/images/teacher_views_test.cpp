@@ -8,23 +8,19 @@
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
-#include "models/execute.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
+#include "train/agreement.h"
 #include "train/images/image_bank.h"
 
 namespace zsq::train {
 namespace {
 
-at::Tensor logits_of(const models::Model& teacher, const at::Tensor& images) {
-  return models::execute(teacher.graph, teacher.parameters, images);
-}
-
 // A batch of the tiny network.
 struct Answers {
   explicit Answers(std::int64_t n = 8) : images(at::randn({n, 3, 8, 8})) {
     batch.images = images;
-    batch.logits = logits_of(teacher, images);
+    batch.logits = logits_of(teacher.graph, teacher.parameters, images);
   }
   at::Tensor mean(std::int64_t count, bool mirror, std::uint64_t step = 0) const {
     return TeacherViews{count, mirror, 1}.mean_logits(batch, teacher, Precision::fp32, step,
@@ -43,7 +39,8 @@ at::Tensor to_all_views(const Answers& answers, bool mirror) {
   for (int top = 0; top < 5; ++top)
     for (int left = 0; left < 5; ++left) {
       const auto moved = padded.slice(2, top, top + 8).slice(3, left, left + 8);
-      all.push_back(logits_of(answers.teacher, mirror ? moved.flip(3) : moved));
+      all.push_back(logits_of(answers.teacher.graph, answers.teacher.parameters,
+                              mirror ? moved.flip(3) : moved));
     }
   return at::stack(all);
 }
