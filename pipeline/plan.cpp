@@ -138,13 +138,16 @@ Stage reconstruction(const Run& run, const SharedImages& learning, const Pace& p
           [&run, &o, learning](quant::Student& student, RunState& state, const PartDone& done) {
             const double budget = time_for_reconstruction(run, student);
             const Stopwatch begin;
-            const at::Tensor images = learning->take(
-                {.images = o.images, .views = o.augmentations_per_image, .seconds = budget / 2});
+            const auto views =
+                affordable_views(run.context(), o, student, learning->count(o.images));
+            const at::Tensor images =
+                learning->take({.images = o.images, .views = views, .seconds = budget / 2});
             reconstruct(run.context(),
                         {.options = o,
                          .images = images,
                          .precision = run.recipe.finetune.precision,
                          .seconds = budget > 0 ? std::max(1.0, budget - begin.seconds()) : 0,
+                         .folder = run.output.checkpoint().parent_path(),
                          .blocks = state.blocks,
                          .on_part_done = done},
                         student);

@@ -35,12 +35,15 @@ models::NodeId PairedBlocks::students_node(models::NodeId teachers) const {
   return student_.graph.id_of(teacher_.graph[teachers].name);
 }
 
+std::int64_t PairedBlocks::bytes(const models::Block& block, at::ScalarType type) const {
+  return 2 * (values_of(shapes_[block.entry]) + values_of(shapes_[block.exit])) *
+         static_cast<std::int64_t>(at::elementSize(type));
+}
+
 std::int64_t PairedBlocks::room(std::int64_t memory, at::ScalarType type) const {
-  std::int64_t largest = 0;
-  for (const auto& block : blocks_)
-    largest = std::max(largest, values_of(shapes_[block.entry]) + values_of(shapes_[block.exit]));
-  const auto bytes = 2 * largest * static_cast<std::int64_t>(at::elementSize(type));
-  return std::max<std::int64_t>(1, (memory << 20) / bytes);
+  std::int64_t largest = 1;
+  for (const auto& block : blocks_) largest = std::max(largest, bytes(block, type));
+  return std::max<std::int64_t>(1, (memory << 20) / largest);
 }
 
 std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory, at::ScalarType type,

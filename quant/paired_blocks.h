@@ -23,8 +23,10 @@ class PairedBlocks {
   models::Graph students_part(models::NodeId entry, models::NodeId students_exit) const;
   models::NodeId students_node(models::NodeId teachers) const;
 
-  // How many images have room in `memory` MiB, at least 1, with their values of this type at both
-  // ends of a block, of student and teacher.
+  // What the values of one image take that are of this type at both ends of the block, of student
+  // and teacher.
+  std::int64_t bytes(const models::Block& block, at::ScalarType type) const;
+  // How many images have room in `memory` MiB with these values of any block, at least 1.
   std::int64_t room(std::int64_t memory, at::ScalarType type) const;
   // The same, but at most `images`; a warning where there is no room for all of them.
   std::int64_t affordable(std::int64_t images, std::int64_t memory, at::ScalarType type,

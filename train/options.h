@@ -102,7 +102,8 @@ void visit_loss_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"finetune.teacher_views",
                     "views of each image over which the teacher's logits are averaged: the image, "
                     "and others that are moved by up to two pixels, every second one mirrored "
-                    "unless generate.images.flip is false",
+                    "unless generate.images.flip is false or the network tells mirrored images "
+                    "apart",
                     "views", 1, 64, "data distillation, arXiv 1712.04440"},
         o.teacher_views);
   visit(SettingInfo{"finetune.temperature", "tau of the KL divergence", "", 1e-3, 1e3, "AIT 3"},

@@ -92,7 +92,8 @@ void visit_reconstruct_settings(Visitor&& visit, Options& o) {
       SettingInfo{
           "reconstruct.memory",
           "memory for cached block inputs and outputs: in float or, where these need more, in "
-          "bfloat16; fewer images are used if these need more, too",
+          "bfloat16, and from fewer variants of each image; what then has no room lies in a file "
+          "in the output folder (rounding uses fewer images)",
           "MiB", 1, 1e7},
       o.memory);
 }

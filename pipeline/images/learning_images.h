@@ -19,7 +19,9 @@ class LearningImages {
       : run_(run), most_(most) {}
 
   // What a stage gets that wants `images` of them.
-  std::int64_t count(std::int64_t images) const { return std::min(most_, images); }
+  std::int64_t count(std::int64_t images) const {
+    return std::min({images, most_, run_.bank.learn.defined() ? run_.bank.learn.size(0) : most_});
+  }
   at::Tensor take(WantedImages wanted);
   // For a plan, stage by stage: whether these are others than the stage before learns from.
   bool are_new(std::int64_t images) { return std::exchange(planned_, images) != images; }

@@ -64,10 +64,15 @@ struct ReconstructStage {
   const ReconstructOptions& options;
   at::Tensor images;  // f32 [N, C, H, W]
   Precision precision = Precision::fp32;
-  double seconds = 0;  // what it may take; 0: any
+  double seconds = 0;            // what it may take; 0: any
+  std::filesystem::path folder;  // for values that reconstruct.memory does not hold
   std::vector<BlockResult>& blocks;
   PartDone on_part_done;
 };
+// How many views of each of so many images it should have: reconstruct.augmentations_per_image, or
+// as many as reconstruct.memory holds the values of, at least one.
+std::int64_t affordable_views(const StageContext& context, const ReconstructOptions& options,
+                              const quant::Student& student, std::int64_t images);
 void reconstruct(const StageContext& context, const ReconstructStage& stage,
                  quant::Student& student);
 

@@ -48,7 +48,7 @@ void EntryStatistics::impose(models::NodeId entry, const std::vector<at::Tensor>
   auto sum = at::zeros_like(mean), squares = at::zeros_like(mean);
   double images = 0;
   for (const auto& values : float_values) {
-    const auto x = with_places(values).to(at::kDouble);
+    const auto x = with_places(values).to(mean.device(), at::kDouble);
     const auto n = static_cast<double>(values.size(0));
     sum.add_(channel_mean(x), n);
     squares.add_(channel_mean(x.square()), n);
@@ -65,7 +65,7 @@ void EntryStatistics::impose(models::NodeId entry, const std::vector<at::Tensor>
       const auto x = with_places(values);
       std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
       shape[1] = -1;
-      x.mul_(a.view(shape)).add_(b.view(shape));
+      x.mul_(a.view(shape).to(x.device())).add_(b.view(shape).to(x.device()));
       if (clip) x.clamp_(clip->lo, clip->hi);
     }
 }

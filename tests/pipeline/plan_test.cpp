@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run_clock, pipeline/stages/correct_channels, pipeline/stages/prepare.
+// Covers also pipeline/run_clock, pipeline/stages/correct_channels, pipeline/stages/prepare,
+// pipeline/stages/reconstruct.
 // Which stages a run has, what it says of them before it begins, and what it needs to be resumed.
 #include "pipeline/plan.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include "quant/paired_blocks.h"
 #include "tests/pipeline/plan_fixture.h"
 #include "tests/support/error_message.h"
 
@@ -82,6 +84,32 @@ TEST_F(PlanTest, MakesImagesOnceForStagesThatWantAsMany) {
   };
   EXPECT_EQ(made("finetune.images=8"), 1);
   EXPECT_EQ(made("finetune.images=6"), 2);
+}
+
+TEST_F(PlanTest, ReconstructsFromAsManyViewsAsMemoryHolds) {
+  const TheRun run = make_run();
+  const auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  const auto room = quant::PairedBlocks(run.teacher, student).room(1, at::kBFloat16);
+  ASSERT_GT(room, 4);
+  struct Messages : Observer {
+    void on_message(LogLevel, const std::string& text) override { last = text; }
+    std::string last;
+  } messages;
+  const StageContext context{run.teacher, 0, messages};
+  const auto views = [&](std::int64_t images) {
+    messages.last.clear();
+    ReconstructOptions options;
+    options.memory = 1;
+    options.augmentations_per_image = 4;
+    return affordable_views(context, options, student, images);
+  };
+  EXPECT_EQ(views(1), 4);
+  EXPECT_EQ(messages.last, "");
+  EXPECT_EQ(views(room / 2), 2);
+  EXPECT_NE(messages.last.find("2 of reconstruct.augmentations_per_image=4"), std::string::npos)
+      << messages.last;
+  EXPECT_EQ(views(room), 1);
+  EXPECT_EQ(views(10 * room), 1);
 }
 
 TEST_F(PlanTest, WarnsOfEightBitWeightsWithZeroPoints) {

@@ -15,6 +15,7 @@
 #include "quant/data_free/entry_statistics.h"
 #include "quant/paired_blocks.h"
 #include "train/reconstruction/reconstruct_block.h"
+#include "train/reconstruction/tensor_in_file.h"
 
 namespace zsq::train {
 namespace {
@@ -31,17 +32,16 @@ class Reconstruction {
         teacher_(pair_.teacher()),
         blocks_(pair_.blocks()),
         kept_as_(pair_.room(job.options.memory, at::kFloat) < job.images.size(0) ? at::kBFloat16
-                                                                                 : at::kFloat) {
+                                                                                 : at::kFloat),
+        batch_(std::min(job.options.batch_size, job.images.size(0))) {
     if (job.options.entry_statistics) entries_.emplace(teacher_, blocks_);
   }
 
   ReconstructReport operator()() {
     begin_alike();
-    report_.images =
-        pair_.affordable(job_.images.size(0), job_.options.memory, kept_as_, observer_);
-    batch_ = std::min(job_.options.batch_size, report_.images);
+    tell_of_files();
     BlockValues values;
-    values.float_input = values.student_input = job_.images.narrow(0, 0, report_.images);
+    values.float_input = values.student_input = job_.images;
     const auto costs = job_.time_budget > 0 ? seconds_of_blocks() : std::vector<double>();
     report_.blocks = job_.done;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -95,19 +95,44 @@ class Reconstruction {
     return seconds;
   }
 
-  // For all images, batch by batch.
-  at::Tensor run_all(const Graph& part, const models::ParameterStore& parameters,
-                     const at::Tensor& inputs) const {
+  std::int64_t bytes_of(const Block& block) const {
+    return pair_.bytes(block, kept_as_) * job_.images.size(0);
+  }
+  bool needs_file(const Block& block) const { return bytes_of(block) > job_.options.memory << 20; }
+
+  void tell_of_files() const {
+    std::int64_t blocks = 0, most = 0;
+    for (const Block& block : blocks_) {
+      blocks += needs_file(block);
+      most = std::max(most, (bytes_of(block) >> 20) + 1);
+    }
+    if (blocks == 0) return;
+    const auto memory = std::to_string(most);
+    observer_.on_message(LogLevel::info,
+                         std::to_string(blocks) + " of " + std::to_string(blocks_.size()) +
+                             " blocks have values of up to " + memory +
+                             " MiB, which lie in a file in '" + job_.folder.string() +
+                             "'; reconstruct.memory=" + memory + " keeps them in memory");
+  }
+
+  at::Tensor room_for(const Block& block, at::IntArrayRef shape) const {
+    if (needs_file(block)) return tensor_in_file(job_.folder, shape, kept_as_);
+    return at::empty(shape, job_.images.options().dtype(kept_as_));
+  }
+
+  // A block, or the student's counterpart of one, for all images, batch by batch.
+  at::Tensor run_all(const Block& block, const Graph& part,
+                     const models::ParameterStore& parameters, const at::Tensor& inputs) const {
     const at::NoGradGuard no_grad;
     at::Tensor outputs;
-    for (std::int64_t first = 0; first < report_.images; first += batch_) {
-      const auto n = std::min(batch_, report_.images - first);
-      const auto output = quant::run_part(
-          part, parameters, inputs.narrow(0, first, n).to(at::kFloat), job_.precision);
+    for (std::int64_t first = 0; first < inputs.size(0); first += batch_) {
+      const auto n = std::min(batch_, inputs.size(0) - first);
+      const auto input = inputs.narrow(0, first, n).to(job_.images.device()).to(at::kFloat);
+      const auto output = quant::run_part(part, parameters, input, job_.precision);
       if (!outputs.defined()) {
         auto shape = output.sizes().vec();
-        shape[0] = report_.images;
-        outputs = at::empty(shape, output.options().dtype(kept_as_));
+        shape[0] = inputs.size(0);
+        outputs = room_for(block, shape);
       }
       outputs.narrow(0, first, n).copy_(output);
     }
@@ -116,11 +141,12 @@ class Reconstruction {
 
   // Through a block that is done.
   void hand_on(std::size_t index, BlockValues& values) {
-    const Graph part = students_part(blocks_[index]);
-    auto output =
-        run_all(quant::fuse_activations(part), job_.student.parameters, values.student_input);
+    const Block& block = blocks_[index];
+    const Graph part = students_part(block);
+    auto output = run_all(block, quant::fuse_activations(part), job_.student.parameters,
+                          values.student_input);
     values = {std::move(output),
-              run_all(teachers_part(blocks_[index]), teacher_.parameters, values.float_input),
+              run_all(block, teachers_part(block), teacher_.parameters, values.float_input),
               {}};
     settle(part);
   }
@@ -130,19 +156,23 @@ class Reconstruction {
     const Block& block = blocks_[index];
     const Graph part = students_part(block), fused = quant::fuse_activations(part);
     auto& parameters = job_.student.parameters;
-    values.float_output = run_all(teachers_part(block), teacher_.parameters, values.float_input);
-    auto output = run_all(fused, parameters, values.student_input);
+    values.float_output =
+        run_all(block, teachers_part(block), teacher_.parameters, values.float_input);
+    const auto students = [&] { return run_all(block, fused, parameters, values.student_input); };
+    auto output = students();
     const double before = parallel::agreed(job_.ranks, error_of(output, values.float_output));
     const auto saved = copy_of(part, parameters);
     BlockReport report{teacher_.graph[block.exit].name, before, before};
     if (before > 0) {
+      output.reset();
       const auto scale = parallel::agreed(job_.ranks, before * power_of(values.float_output));
       report.iterations = learn(index, part, values, scale, time - 2 * begin.seconds());
-      output = run_all(fused, parameters, values.student_input);
+      output = students();
       report.after = parallel::agreed(job_.ranks, error_of(output, values.float_output));
       if (!(report.after < before)) {
         for (const auto& [name, tensor] : saved) parameters.set(name, tensor);
-        output = run_all(fused, parameters, values.student_input);
+        output.reset();
+        output = students();
         report.after = before;
       }
     }
@@ -248,9 +278,9 @@ class Reconstruction {
   const models::Model& teacher_;  // of the pair
   const std::vector<Block>& blocks_;
   at::ScalarType kept_as_;  // values at the ends of blocks
+  std::int64_t batch_;
   std::optional<quant::EntryStatistics> entries_;
   std::set<std::string> settled_;  // parameters
-  std::int64_t batch_ = 1;
   ReconstructReport report_;
   Stopwatch begin_;
 };

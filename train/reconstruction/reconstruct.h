@@ -3,6 +3,7 @@
 // at the end of each block (BRECQ, Li et al. 2102.05426, with QDrop's dropping and Genie-M's
 // steps). Each block sees what the blocks before it, already quantized, pass on. Prints nothing.
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct ReconstructJob {
   std::uint64_t seed = 0;
   double time_budget = 0;  // seconds; 0: none
   Precision precision = Precision::fp32;
+  // Where values lie that options.memory does not hold: files without a name.
+  std::filesystem::path folder = std::filesystem::temp_directory_path();
   // Blocks of an earlier run: the student has the parameters that it had when that run reported
   // them, and the result is the same as of an unbroken run (but for a time budget).
   std::vector<BlockReport> done = {};
@@ -41,7 +44,6 @@ struct ReconstructJob {
 
 struct ReconstructReport {
   std::vector<BlockReport> blocks;
-  std::int64_t images = 0;  // that were used
   double seconds = 0;
 };
 
@@ -49,7 +51,8 @@ struct ReconstructReport {
 // codes; scales and, with bias_lr, biases have moved; all else stays. A block that ends with a
 // larger error than it had is put back. With a time budget a block's schedule runs by the clock
 // once that is faster. A parameter that blocks share learns in the first of them. Error(stopped)
-// if the observer asks for it: a block may be learned in part then.
+// if the observer asks for it: a block may be learned in part then. Error(bad_input) where values
+// need a file and the folder or its disk has no room for it.
 ReconstructReport reconstruct(const ReconstructJob& job, Observer& observer);
 
 }  // namespace zsq::train

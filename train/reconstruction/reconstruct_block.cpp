@@ -105,8 +105,11 @@ BlockReconstruction::~BlockReconstruction() {
 
 at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
   const auto drawn = at::randint(values.float_input.size(0), {rows_.total}, draws_, at::kLong);
-  const auto chosen = rows_.of(drawn).to(values.float_input.device());
-  const auto pick = [&](const at::Tensor& t) { return t.index_select(0, chosen).to(at::kFloat); };
+  const auto chosen = rows_.of(drawn);
+  const auto device = student_.parameters.device();
+  const auto pick = [&](const at::Tensor& t) {  // from a file, where it lies on the host
+    return t.index_select(0, chosen.to(t.device())).to(device).to(at::kFloat);
+  };
   const auto quantized = pick(values.student_input);
   const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
                          .contiguous(at::MemoryFormat::ChannelsLast);

@@ -56,6 +56,10 @@ TEST_F(LearningImagesTest, AreNoMoreThanTheMost) {
   const auto first = images.take({.images = 4, .seconds = 1e-6});
   EXPECT_EQ(first.size(0), 3);
   EXPECT_TRUE(images.take({.images = 256}).equal(first));
+  TheRun of_bank = make_run(8);
+  of_bank.bank.learn = first.slice(0, 0, 2);
+  EXPECT_EQ(LearningImages(of_bank, 3).count(256), 2);
+  EXPECT_EQ(LearningImages(of_bank, 1).count(256), 1);
 }
 
 // A plan counts their seconds with the first stage that learns from them.
