@@ -98,6 +98,10 @@ def quantized(folder):
     return measure
 
 
+def settings(values):
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+
+
 def python_with_torch(python, variables):
     """What a step needs that imports torch; tried when the step asks for it."""
     yield python
@@ -130,18 +134,28 @@ def steps(args):
             yield Step(f"training step of {arch} beside eager PyTorch",
                        [sys.executable, ROOT / "scripts/bench_vs_torch.py", *torch, "--arch", arch, *size], 4,
                        needs=python_with_torch(args.python, variables), measure=json.loads, variables=variables)
-    runs = [("ResNet-20, published schedule", "resnet20_cifar10.onnx", "cifar10", "cifar10", "paper/ait_resnet20_cifar10_w4a4",
-             scheme, seed, "2min") for scheme in ("W4A4", "W3A3") for seed in (0, 1, 2)]
-    runs += [("EfficientNet-Lite0, auto", "efficientnet_lite0.onnx", "efficientnet_lite0", "imagenet_sample", "auto", "W4A4", 0,
-              "10min")]
-    for what, model, preset, data, recipe, scheme, seed, budget in runs[::3] if args.dry else runs:
-        folder = args.output / f"{pathlib.Path(model).stem}_{scheme}_{seed}"
-        small = ["--recipe", "instant", "--set", "data.eval_images=16"] if args.dry else ["--recipe", recipe, "--time_budget",
-                                                                                        budget]
-        yield Step(f"{what}, {scheme}, seed {seed}, {budget}",
-                   [zsq, "quantize", args.shared / "models" / model, "--preset", preset, "--scheme", scheme, "--seed", seed,
-                    "--device", device, "--eval_data", args.shared / "data" / data, "-o", folder, "--quiet", *small], int(budget[:-3]) + 3,
-                   needs=[args.shared / "models" / model, args.shared / "data" / data], measure=quantized(folder))
+    resnet = ("resnet20_cifar10.onnx", "cifar10", "cifar10")
+    lite0 = ("efficientnet_lite0.onnx", "efficientnet_lite0", "imagenet_sample")
+    published = "paper/ait_resnet20_cifar10_w4a4"
+    checked = {"finetune.precision": "tf32", "finetune.validation_checks": 40, "finetune.backtracking": 0.3}
+    blocks = {"quantize.split_expansion": 20, "quantize.weights.rounding": "gptq", "reconstruct.iterations": 1000,
+              "reconstruct.memory": 20000}
+    runs = [("ResNet-20, published schedule in 2 minutes", resnet, published, scheme, seed, 5, ["--time_budget", "2min"])
+            for scheme in ("W4A4", "W3A3") for seed in (0, 1, 2)]
+    runs += [("ResNet-20, whole published schedule", resnet, f"{published}+paper/zsq", "W4A4", 0, 12, settings(checked)),
+             ("EfficientNet-Lite0, auto", lite0, "auto", "W4A4", 0, 13, ["--time_budget", "10min"]),
+             ("EfficientNet-Lite0, block reconstruction on 1,024 images", lite0,
+              "instant+gptq+tables+channel_correction+reconstruct", "W4A4", 0, 8, settings(blocks))]
+    for what, (model, preset, data), recipe, scheme, seed, minutes, flags in runs:
+        if args.dry and seed:
+            continue
+        name = f"{what}, {scheme}, seed {seed}"
+        folder = args.output / re.sub(r"\W+", "_", name)
+        small = ["--recipe", "instant", "--set", "data.eval_images=16"] if args.dry else ["--recipe", recipe, *flags]
+        files = [args.shared / "models" / model, args.shared / "data" / data]
+        yield Step(name, [zsq, "quantize", files[0], "--preset", preset, "--scheme", scheme, "--seed", seed, "--device", device,
+                          "--eval_data", files[1], "-o", folder, "--quiet", *small], minutes, needs=files,
+                   measure=quantized(folder))
 
 
 def markdown(report):

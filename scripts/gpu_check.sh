@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu_check.sh [--dry] [OPTIONS]: builds, then proves and measures everything that needs a GPU, in less than 40
-# minutes; gpu_check.py says what and takes the options. --dry goes through the same steps on the CPU, each as
+# gpu_check.sh [--dry] [OPTIONS]: builds, then proves and measures everything that needs a GPU, in less than an
+# hour; gpu_check.py says what and takes the options. --dry goes through the same steps on the CPU, each as
 # small as it can be.
 set -euo pipefail
 cd "$(dirname "$0")/.."

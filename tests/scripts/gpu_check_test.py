@@ -43,11 +43,11 @@ class GpuCheck(unittest.TestCase):
         done, steps, text = self.check()
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(steps["tests that need a GPU"]["measured"], {"passed": 3, "skipped": 1})
-        run = steps["ResNet-20, published schedule, W4A4, seed 0, 2min"]
+        run = steps["ResNet-20, published schedule in 2 minutes, W4A4, seed 0"]
         self.assertEqual(run["measured"], {"float_top1": 93.5, "top1": 90.25})
-        self.assertIn("efficientnet_lite0.onnx", steps["EfficientNet-Lite0, auto, W4A4, seed 0, 10min"]["why"])
+        self.assertIn("efficientnet_lite0.onnx", steps["EfficientNet-Lite0, block reconstruction on 1,024 images, W4A4, seed 0"]["why"])
         self.assertIn("no_python", steps["training step of resnet20_cifar10 beside eager PyTorch"]["why"])
-        self.assertIn("| ResNet-20, published schedule, W4A4, seed 0, 2min | ok |", text)
+        self.assertIn("| ResNet-20, published schedule in 2 minutes, W4A4, seed 0 | ok |", text)
         self.assertIn("dry run on the CPU", text)
 
     def test_a_step_that_fails_is_told_and_the_others_go_on(self):
