@@ -39,6 +39,7 @@ at::Tensor make(train::ImageJob job, double seconds, Observer& observer) {
 
 // The images and, after them, other views of them.
 at::Tensor views_of(const at::Tensor& images, const Recipe& recipe, std::int64_t number) {
+  if (number == 1) return images;  // cat would copy them
   ImageOptions options = recipe.images;
   options.augment_share = 1;
   std::vector<at::Tensor> views{images};
