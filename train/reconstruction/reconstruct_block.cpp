@@ -105,10 +105,10 @@ BlockReconstruction::~BlockReconstruction() {
 
 at::Tensor BlockReconstruction::loss(const BlockValues& values, double share, double error_scale) {
   const auto drawn = at::randint(values.float_input.size(0), {rows_.total}, draws_, at::kLong);
-  const auto chosen = rows_.of(drawn);
   const auto device = student_.parameters.device();
-  const auto pick = [&](const at::Tensor& t) {  // from a file, where it lies on the host
-    return t.index_select(0, chosen.to(t.device())).to(device).to(at::kFloat);
+  const auto on_host = rows_.of(drawn), on_device = on_host.to(device);
+  const auto pick = [&](const at::Tensor& t) {  // what lies in a file is on the host
+    return t.index_select(0, t.is_cpu() ? on_host : on_device).to(device).to(at::kFloat);
   };
   const auto quantized = pick(values.student_input);
   const auto input = at::where(chances_->like(quantized), pick(values.float_input), quantized)
