@@ -12,6 +12,10 @@
 namespace zsq::pipeline {
 namespace {
 
+// A pass of fewer seconds takes as long as its operators take to start, above all on a GPU, so
+// that a few images tell little of many.
+constexpr double kShort = 0.02;
+
 double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
                          Precision precision) {
   const at::NoGradGuard no_grad;
@@ -32,7 +36,13 @@ Pace measure_pace(const Run& run) {
   const auto in = [&](Precision precision) {
     return precision == Precision::fp32 ? fp32 : seconds_per_image(run.teacher, images, precision);
   };
-  return {fp32, in(run.recipe.images.precision), in(run.recipe.finetune.precision)};
+  Pace pace{fp32, in(run.recipe.images.precision), in(run.recipe.finetune.precision), 0};
+  pace.of_batches = pace.of_learning;
+  const std::int64_t batch = run.recipe.finetune.batch_size, few = images.size(0);
+  if (batch > few && pace.of_learning * static_cast<double>(few) < kShort)
+    pace.of_batches = seconds_per_image(run.teacher, images.repeat({batch / few, 1, 1, 1}),
+                                        run.recipe.finetune.precision);
+  return pace;
 }
 
 }  // namespace zsq::pipeline

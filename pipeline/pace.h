@@ -10,6 +10,7 @@ struct Pace {
   double in_fp32 = 0;
   double of_images = 0;    // in generate.images.precision
   double of_learning = 0;  // in finetune.precision, which block reconstruction has too
+  double of_batches = 0;   // the same in batches of finetune.batch_size, if these are short
 };
 
 // The fastest of a few passes each, which other work on the machine disturbs least.

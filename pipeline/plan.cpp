@@ -186,7 +186,7 @@ Stage fine_tuning(const Run& run, const SharedImages& learning, bool calibrated,
                   std::optional<train::TrainReport>& trained) {
   const TrainOptions& o = run.recipe.finetune;
   const double iteration = (o.images > 0 ? kTuningPerImage : kFineTuningPerImage) *
-                           static_cast<double>(o.batch_size) * pace.of_learning;
+                           static_cast<double>(o.batch_size) * pace.of_batches;
   const auto fewest =
       std::min(o.iterations, o.images > 0 ? kFewestWithoutGenerator : kFewestIterations);
   const double images =

@@ -26,5 +26,16 @@ TEST_F(PlanTest, PaceIsMeasuredInThePrecisionOfTheStage) {
   EXPECT_NE(learning.of_learning, learning.in_fp32);
 }
 
+TEST_F(PlanTest, PaceOfBatchesIsOfAsManyImages) {
+  options_.recipe.finetune.batch_size = 8;
+  const Pace few = measure_pace(make_run());
+  EXPECT_EQ(few.of_batches, few.of_learning);
+
+  options_.recipe.finetune.batch_size = 64;
+  const Pace many = measure_pace(make_run());
+  EXPECT_GT(many.of_batches, 0);
+  EXPECT_NE(many.of_batches, many.of_learning);
+}
+
 }  // namespace
 }  // namespace zsq::pipeline
