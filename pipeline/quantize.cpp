@@ -172,6 +172,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   describe_quality(run, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   evaluate(run.context(), run.evaluation(), student, report);
+  if (report.student) report.verdict = verdict_on(*report.teacher, *report.student);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"),

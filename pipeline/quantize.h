@@ -123,7 +123,7 @@ struct QuantizeReport {
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together
-  std::string verdict;                          // what they let expect, in one sentence
+  std::string verdict;  // what these let expect or, if there were any, what real images measured
   std::string costliest_layer;  // with the lowest output_sqnr; empty if none was measured
   std::vector<StageResult> stages;
   std::optional<BestCheckpointResult> kept;  // empty without finetune.validation_checks

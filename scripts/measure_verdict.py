@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import tempfile
 
-BOUNDS = [0.06, 0.12, 0.25, 0.5, 1, math.inf]
+BOUNDS = [0.06, 0.12, 0.25, 0.5, 1, 2, math.inf]
 SCHEMES = [f"W{w}A{a}" for w in (8, 6, 5, 4, 3) for a in (8, 6, 5, 4, 3)]
 
 

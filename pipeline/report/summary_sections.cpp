@@ -2,6 +2,7 @@
 // Verdict, key figures, size and accuracy, stages.
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "analysis/bars.h"
 #include "pipeline/report/latency.h"
@@ -15,14 +16,15 @@ namespace {
 namespace fs = std::filesystem;
 using analysis::escaped;
 
-struct Top1 {
-  double teacher, student, images;
+struct Measured {
+  Accuracy teacher, student;
 };
-std::optional<Top1> top1(const Json& report) {
+std::optional<Measured> measured_in(const Json& report) {
   const auto teacher = number_in(member(report, "teacher"), "top1");
   const auto student = number_in(member(report, "student"), "top1");
   if (!teacher || !student) return std::nullopt;
-  return Top1{*teacher, *student, number_in(member(report, "student"), "images").value_or(0)};
+  const double images = number_in(member(report, "student"), "images").value_or(0);
+  return Measured{{*teacher}, {*student, 0, std::llround(images)}};
 }
 
 std::string card(const std::string& name, const std::string& value, const std::string& small) {
@@ -32,9 +34,10 @@ std::string card(const std::string& name, const std::string& value, const std::s
 
 std::string cards(const Json& r) {
   std::string html;
-  if (const auto measured = top1(r))
-    html += card("Top-1", format("%.2f %%", measured->student),
-                 format("float: %.2f %%; %.0f images", measured->teacher, measured->images));
+  if (const auto measured = measured_in(r))
+    html += card("Top-1", format("%.2f %%", measured->student.top1),
+                 format("float: %.2f %%; %lld images", measured->teacher.top1,
+                        static_cast<long long>(measured->student.images)));
   double images = 0;
   for (const Json& kind : list_in(r, "synthetic")) images += number_in(kind, "images").value_or(0);
   if (const auto agreement = number_in(r, "agreement"))
@@ -100,17 +103,11 @@ std::string execution(const FinishedRun& run) {
 }  // namespace
 
 std::string verdict_section(const FinishedRun& run) {
-  const std::string verdict = text_in(run.report, "verdict");
+  const auto measured = measured_in(run.report);
+  const std::string verdict =
+      measured ? verdict_on(measured->teacher, measured->student) : text_in(run.report, "verdict");
   std::string box;
-  if (const auto measured = top1(run.report)) {
-    const double lost = measured->teacher - measured->student;
-    box = verdict_box(mood_of_loss(lost),
-                      lost > 0.005 ? format("Loses %.2f points of top-1", lost)
-                                   : "As accurate as the float network",
-                      format("%.2f %% instead of %.2f %% on %.0f real images.", measured->student,
-                             measured->teacher, measured->images) +
-                          (verdict.empty() ? "" : " Synthetic images alone say: " + verdict + "."));
-  } else if (!verdict.empty()) {
+  if (!verdict.empty()) {
     const auto colon = std::min(verdict.find(": "), verdict.size());
     std::string headline = verdict.substr(0, colon), rest = verdict.substr(colon);
     headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(headline[0])));
@@ -118,9 +115,11 @@ std::string verdict_section(const FinishedRun& run) {
       rest = rest.substr(2) + ".";
       rest[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0])));
     }
+    if (!measured)
+      rest += " Measured on held-out synthetic images; zsq eval measures on real ones.";
     box = verdict_box(
-        mood_of(verdict), headline,
-        rest + " Measured on held-out synthetic images; zsq eval measures on real ones.");
+        measured ? mood_of_loss(measured->teacher.top1 - measured->student.top1) : mood_of(verdict),
+        headline, rest);
   } else {
     box =
         verdict_box("fair", "Not measured",
@@ -138,12 +137,13 @@ std::string size_section(const FinishedRun& run) {
   std::vector<analysis::Svg> charts{analysis::bar_chart(
       "Parameters",
       {{"FP32", full, bytes_in_words(full), 7}, {scheme, small, bytes_in_words(small), 0}})};
-  if (const auto measured = top1(r))
-    charts.push_back(
-        analysis::bar_chart("Top-1 on real images",
-                            {{"FP32", measured->teacher, format("%.2f %%", measured->teacher), 7},
-                             {scheme, measured->student, format("%.2f %%", measured->student), 0}},
-                            100));
+  if (const auto measured = measured_in(r)) {
+    const double teacher = measured->teacher.top1, student = measured->student.top1;
+    charts.push_back(analysis::bar_chart("Top-1 on real images",
+                                         {{"FP32", teacher, format("%.2f %%", teacher), 7},
+                                          {scheme, student, format("%.2f %%", student), 0}},
+                                         100));
+  }
   for (analysis::Svg& chart : latency_charts(run.latency, scheme))
     charts.push_back(std::move(chart));
   Grid synthetic{

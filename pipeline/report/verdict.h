@@ -12,7 +12,10 @@ namespace zsq::pipeline {
 // are measured in docs/results.md.
 std::string verdict_on(const std::vector<SyntheticResult>& synthetic);
 
-// How a page shows such a sentence (pipeline/report/page.h): "good", "fair" or "bad".
+// The same of accuracies on real images, which need no such relation: points of top-1 lost.
+std::string verdict_on(const Accuracy& teacher, const Accuracy& student);
+
+// How a page shows the first kind of sentence (pipeline/report/page.h): "good", "fair" or "bad".
 std::string mood_of(const std::string& verdict);
 
 }  // namespace zsq::pipeline

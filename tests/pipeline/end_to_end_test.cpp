@@ -100,6 +100,7 @@ TEST_P(EndToEndAccuracy, StaysCloseToTheTeacherAndIsTheSameInEveryProgram) {
   EXPECT_GE(report.student->top1, report.teacher->top1 - loss_allowed);
   EXPECT_LT(report.quantized_bytes, report.fp32_bytes * (report.scheme == "W8A8" ? 0.35 : 0.25));
 
+  EXPECT_TRUE(report.verdict.ends_with(" real images")) << report.verdict;
   // What the report says is true of the file.
   const double top1 = top1_of(output / "model.onnx");
   EXPECT_EQ(top1, report.student->top1);
