@@ -15,6 +15,7 @@ namespace {
 // A pass of fewer seconds takes as long as its operators take to start, above all on a GPU, so
 // that a few images tell little of many.
 constexpr double kShort = 0.02;
+constexpr std::int64_t kMost = 256;  // more tell nothing more
 
 double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
                          Precision precision) {
@@ -38,7 +39,8 @@ Pace measure_pace(const Run& run) {
   };
   Pace pace{fp32, in(run.recipe.images.precision), in(run.recipe.finetune.precision), 0};
   pace.of_batches = pace.of_learning;
-  const std::int64_t batch = run.recipe.finetune.batch_size, few = images.size(0);
+  const std::int64_t batch = std::min(run.recipe.finetune.batch_size, kMost);
+  const std::int64_t few = images.size(0);
   if (batch > few && pace.of_learning * static_cast<double>(few) < kShort)
     pace.of_batches = seconds_per_image(run.teacher, images.repeat({batch / few, 1, 1, 1}),
                                         run.recipe.finetune.precision);
