@@ -77,7 +77,6 @@ void describe_quality(const Run& run, const quant::Student& student, QuantizeRep
   const PooledResult all = pool(report.synthetic);
   report.agreement = all.agreement;
   report.divergence = all.divergence;
-  report.verdict = verdict_on(report.synthetic);
   const auto errors = layer_errors(run.teacher, student,
                                    run.held_out.front().images.slice(0, 0, kImagesForLayerErrors));
   double lowest = std::numeric_limits<double>::infinity();
@@ -172,7 +171,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   describe_quality(run, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   evaluate(run.context(), run.evaluation(), student, report);
-  if (report.student) report.verdict = verdict_on(*report.teacher, *report.student);
+  report.verdict =
+      report.student ? verdict_on(*report.teacher, *report.student) : verdict_on(report.synthetic);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"),

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <limits>
 
 #include "pipeline/images/held_out.h"
+#include "pipeline/report/page.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -20,6 +20,7 @@ struct Band {
   const char *words, *mood;
   double least, most;  // medians of the networks that have runs there
   double largest;      // loss of a run
+  const char* networks = "three";
 };
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::array<Band, 7> kBands{
@@ -30,7 +31,7 @@ constexpr std::array<Band, 7> kBands{
      {1, "much worse than the float network", "bad", 3.6, 25.9, 44.8},
      {2, "much worse than the float network, if not unusable", "bad", 6.8, 90.6, 91.5},
      {kNoLimit, "unusable without more bits, training or a larger --time_budget", "bad", 45.2, 59.0,
-      85.0}}};
+      85.0, "two"}}};
 
 }  // namespace
 
@@ -39,23 +40,18 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic) {
   const double divergence = pool(synthetic).divergence;
   const Band& band = *std::find_if(kBands.begin(), kBands.end() - 1,
                                    [&](const Band& b) { return divergence < b.below; });
-  char text[200];
-  std::snprintf(text, sizeof text,
-                "%s: runs with such a divergence lost %.1f to %.1f points of top-1 (medians of "
-                "networks; at most %.1f)",
-                band.words, band.least, band.most, band.largest);
-  return text;
+  return format(
+      "%s: runs with such a divergence lost %.1f to %.1f points of top-1 (medians of %s networks; "
+      "at most %.1f)",
+      band.words, band.least, band.most, band.networks, band.largest);
 }
 
 std::string verdict_on(const Accuracy& teacher, const Accuracy& student) {
   const double lost = teacher.top1 - student.top1;
-  char text[120];
-  int length = std::snprintf(text, sizeof text, "as accurate as the float network");
-  if (lost > 0.005) length = std::snprintf(text, sizeof text, "loses %.2f points of top-1", lost);
-  std::snprintf(text + length, sizeof text - length,
-                ": %.2f %% instead of %.2f %% on %lld real images", student.top1, teacher.top1,
+  return (lost > 0.005 ? format("loses %.2f points of top-1", lost)
+                       : "as accurate as the float network") +
+         format(": %.2f %% instead of %.2f %% on %lld real images", student.top1, teacher.top1,
                 static_cast<long long>(student.images));
-  return text;
 }
 
 std::string mood_of(const std::string& verdict) {
