@@ -12,9 +12,6 @@
 namespace zsq::pipeline {
 namespace {
 
-// A pass of fewer seconds takes as long as its operators take to start, above all on a GPU, so
-// that a few images tell little of many.
-constexpr double kShort = 0.02;
 constexpr std::int64_t kMost = 256;  // more tell nothing more
 
 double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
@@ -31,7 +28,7 @@ double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
 
 }  // namespace
 
-Pace measure_pace(const Run& run) {
+Pace measure_pace(const Run& run, double short_pass) {
   const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
   const double fp32 = seconds_per_image(run.teacher, images, Precision::fp32);
   const auto in = [&](Precision precision) {
@@ -41,7 +38,7 @@ Pace measure_pace(const Run& run) {
   pace.of_batches = pace.of_learning;
   const std::int64_t batch = std::min(run.recipe.finetune.batch_size, kMost);
   const std::int64_t few = images.size(0);
-  if (batch > few && pace.of_learning * static_cast<double>(few) < kShort)
+  if (batch > few && pace.of_learning * static_cast<double>(few) < short_pass)
     pace.of_batches = seconds_per_image(run.teacher, images.repeat({batch / few, 1, 1, 1}),
                                         run.recipe.finetune.precision);
   return pace;

@@ -10,10 +10,12 @@ struct Pace {
   double in_fp32 = 0;
   double of_images = 0;    // in generate.images.precision
   double of_learning = 0;  // in finetune.precision, which block reconstruction has too
-  double of_batches = 0;   // the same in batches of finetune.batch_size, if these are short
+  double of_batches = 0;   // the same in batches of finetune.batch_size, if a pass is short
 };
 
-// The fastest of a few passes each, which other work on the machine disturbs least.
-Pace measure_pace(const Run& run);
+// The fastest of a few passes each, which other work on the machine disturbs least. A pass of
+// eight images in less than `short_pass` seconds takes as long as its operators take to start,
+// above all on a GPU, and tells little of a batch.
+Pace measure_pace(const Run& run, double short_pass = 0.02);
 
 }  // namespace zsq::pipeline
