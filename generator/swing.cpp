@@ -42,6 +42,7 @@ models::Graph swing(const models::Graph& graph, const at::Generator& stream) {
   };
   models::Graph result;
   result.input_shape = graph.input_shape;
+  result.signature = graph.signature;
   std::vector<models::NodeId> moved;  // by old id
   for (auto node : graph.nodes) {
     for (auto& input : node.inputs) input = moved[static_cast<std::size_t>(input)];

@@ -2,13 +2,16 @@
 #include "models/execute.h"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/clamp_max.h>
 #include <ATen/ops/clamp_min.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/div.h>
 #include <ATen/ops/flatten.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/hardswish.h>
@@ -16,16 +19,21 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/mul.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/prod.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/reshape.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/slice.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/upsample_nearest2d.h>
 
 #include <algorithm>
@@ -33,6 +41,9 @@
 #include <optional>
 
 #include "core/error.h"
+#include "models/elementwise.h"
+#include "models/interpolate.h"
+#include "models/pools.h"
 
 namespace zsq::models {
 namespace {
@@ -89,6 +100,10 @@ class Evaluate {
   }
   at::Tensor operator()(const HardSwish&) const { return at::hardswish(in_[0]); }
   at::Tensor operator()(const Gelu&) const { return at::gelu(wide(in_[0])); }
+  at::Tensor operator()(const Elementwise& op) const { return apply(op, wide(in_[0])); }
+  at::Tensor operator()(const PRelu&) const {
+    return at::add(at::clamp_min(in_[0], 0), at::mul(parameter("slope"), at::clamp_max(in_[0], 0)));
+  }
   at::Tensor operator()(const LayerNorm& op) const {
     const auto &gamma = parameter("gamma"), &beta = parameter("beta");
     const auto channels_last = wide(in_[0]).movedim(1, -1);
@@ -96,32 +111,46 @@ class Evaluate {
   }
   at::Tensor operator()(const Add&) const { return at::add(in_[0], in_[1]); }
   at::Tensor operator()(const Mul&) const { return at::mul(in_[0], in_[1]); }
+  at::Tensor operator()(const Binary& op) const {
+    const auto a = wide(in_[0]), b = wide(in_[1]);
+    switch (op.kind) {
+      case BinaryKind::sub:
+        return at::sub(a, b);
+      case BinaryKind::div:
+        return at::div(a, b);
+      case BinaryKind::maximum:
+        return at::maximum(a, b);
+      case BinaryKind::minimum:
+        return at::minimum(a, b);
+      case BinaryKind::power:
+        break;
+    }
+    return at::pow(a, b);
+  }
+  at::Tensor operator()(const MatMul&) const { return at::matmul(wide(in_[0]), wide(in_[1])); }
+  at::Tensor operator()(const Reduce& op) const {
+    const auto x = wide(in_[0]);
+    switch (op.kind) {
+      case ReduceKind::mean:
+        return at::mean(x, op.axes, op.keepdims);
+      case ReduceKind::sum:
+        return at::sum(x, op.axes, op.keepdims);
+      case ReduceKind::max:
+        return at::amax(x, op.axes, op.keepdims);
+      case ReduceKind::min:
+        return at::amin(x, op.axes, op.keepdims);
+      case ReduceKind::product:
+        break;
+    }
+    auto product = x;  // from the last axis on, so that the others keep their places
+    for (auto axis = op.axes.rbegin(); axis != op.axes.rend(); ++axis)
+      product = at::prod(product, *axis, op.keepdims);
+    return product;
+  }
   at::Tensor operator()(const Concat& op) const { return at::cat(in_, op.axis); }
 
-  at::Tensor operator()(const MaxPool& op) const {
-    const bool native =
-        symmetric(op.pads) && 2 * op.pads[0] <= op.kernel[0] && 2 * op.pads[1] <= op.kernel[1];
-    const auto pool = [&](const at::Tensor& x, at::IntArrayRef padding) {
-      return at::max_pool2d(x, op.kernel, op.stride, padding, op.dilation, op.ceil_mode);
-    };
-    if (native) return pool(in_[0], {op.pads[0], op.pads[1]});
-    return pool(pad_spatial(in_[0], op.pads, -std::numeric_limits<double>::infinity()), {0, 0});
-  }
-  at::Tensor operator()(const AvgPool& op) const {
-    const bool native =
-        symmetric(op.pads) && 2 * op.pads[0] <= op.kernel[0] && 2 * op.pads[1] <= op.kernel[1];
-    if (native) {
-      return at::avg_pool2d(in_[0], op.kernel, op.stride, {op.pads[0], op.pads[1]}, op.ceil_mode,
-                            op.count_include_pad);
-    }
-    const auto pool = [&](const at::Tensor& x) {
-      return at::avg_pool2d(pad_spatial(x, op.pads, 0), op.kernel, op.stride, {0, 0}, op.ceil_mode);
-    };
-    if (op.count_include_pad) return pool(in_[0]);
-    // The same pool over ones is the share of each window that lies on the map.
-    const auto on_map = at::ones({1, 1, in_[0].size(2), in_[0].size(3)}, in_[0].options());
-    return pool(in_[0]).div(pool(on_map));
-  }
+  at::Tensor operator()(const MaxPool& op) const { return max_pool(op, in_[0]); }
+  at::Tensor operator()(const AvgPool& op) const { return average_pool(op, in_[0]); }
   at::Tensor operator()(const GlobalAvgPool& op) const {
     return at::mean(wide(in_[0]), {2, 3}, op.keepdims);
   }
@@ -136,18 +165,17 @@ class Evaluate {
   at::Tensor operator()(const Slice& op) const {
     return at::slice(in_[0], op.axis, op.start, op.end, op.step);
   }
-  at::Tensor operator()(const Pad& op) const {
-    std::vector<std::int64_t> last_dimension_first;
-    for (auto axis = op.before.size(); axis-- > 0;) {
-      last_dimension_first.push_back(op.before[axis]);
-      last_dimension_first.push_back(op.after[axis]);
-    }
-    return at::constant_pad_nd(in_[0], last_dimension_first, op.value);
+  at::Tensor operator()(const Pad& op) const { return pad(op, in_[0]); }
+  at::Tensor operator()(const Expand& op) const {
+    std::vector<std::int64_t> shape{in_[0].size(0)};
+    shape.insert(shape.end(), op.shape.begin(), op.shape.end());
+    return in_[0].expand(shape);
   }
   at::Tensor operator()(const Resize& op) const {
     return at::upsample_nearest2d(in_[0],
                                   {in_[0].size(2) * op.scale[0], in_[0].size(3) * op.scale[1]});
   }
+  at::Tensor operator()(const Interpolate& op) const { return interpolate(op, wide(in_[0])); }
   at::Tensor operator()(const Softmax& op) const { return at::softmax(in_[0], op.axis); }
   at::Tensor operator()(const Custom& custom) const { return custom.op->forward(in_, parameters_); }
 
@@ -228,6 +256,26 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
   }
   const auto& output = values[static_cast<std::size_t>(graph.output)];
   return precision == Precision::bf16 ? output.to(at::kFloat) : output;
+}
+
+at::Tensor as_file_output(const Graph& graph, const at::Tensor& output) {
+  const auto finish = [&] {
+    switch (graph.signature.function) {
+      case OutputFunction::softmax:
+        return at::softmax(output, 1);
+      case OutputFunction::log_softmax:
+        return at::log_softmax(output, 1);
+      case OutputFunction::sigmoid:
+        return at::sigmoid(output);
+      case OutputFunction::none:
+        break;
+    }
+    return output;
+  };
+  std::vector<std::int64_t> shape{output.size(0)};
+  const auto& rest = graph.signature.output_shape;
+  shape.insert(shape.end(), rest.begin(), rest.end());
+  return rest.empty() ? finish() : finish().reshape(shape);
 }
 
 std::vector<NodeId> batch_norm_inputs(const Graph& graph) {

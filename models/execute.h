@@ -19,6 +19,10 @@ struct Taps {
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
                    Taps* taps = nullptr, Precision precision = Precision::fp32);
 
+// What the network's file gives for the output of `graph`: its last function applied, and the
+// shape of the file (Graph::signature).
+at::Tensor as_file_output(const Graph& graph, const at::Tensor& output);
+
 // The shape of every node's output for a batch of one; index = NodeId. A Custom operator is taken
 // to keep the shape of its first input.
 using Shape = std::vector<std::int64_t>;

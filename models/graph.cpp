@@ -2,6 +2,7 @@
 #include "models/graph.h"
 
 #include "core/error.h"
+#include "models/elementwise.h"
 
 namespace zsq::models {
 namespace {
@@ -18,9 +19,23 @@ struct OpNames {
   std::string operator()(const HardSigmoid&) const { return "HardSigmoid"; }
   std::string operator()(const HardSwish&) const { return "HardSwish"; }
   std::string operator()(const Gelu&) const { return "Gelu"; }
+  std::string operator()(const Elementwise& op) const {
+    return std::string(info(op.function).name);
+  }
+  std::string operator()(const PRelu&) const { return "PRelu"; }
   std::string operator()(const LayerNorm&) const { return "LayerNorm"; }
   std::string operator()(const Add&) const { return "Add"; }
   std::string operator()(const Mul&) const { return "Mul"; }
+  std::string operator()(const Binary& op) const {
+    static constexpr const char* kNames[]{"Sub", "Div", "Max", "Min", "Pow"};
+    return kNames[static_cast<std::size_t>(op.kind)];
+  }
+  std::string operator()(const MatMul&) const { return "MatMul"; }
+  std::string operator()(const Reduce& op) const {
+    static constexpr const char* kNames[]{"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin",
+                                          "ReduceProd"};
+    return kNames[static_cast<std::size_t>(op.kind)];
+  }
   std::string operator()(const Concat&) const { return "Concat"; }
   std::string operator()(const MaxPool&) const { return "MaxPool"; }
   std::string operator()(const AvgPool&) const { return "AvgPool"; }
@@ -30,7 +45,9 @@ struct OpNames {
   std::string operator()(const Transpose&) const { return "Transpose"; }
   std::string operator()(const Slice&) const { return "Slice"; }
   std::string operator()(const Pad&) const { return "Pad"; }
+  std::string operator()(const Expand&) const { return "Expand"; }
   std::string operator()(const Resize&) const { return "Resize"; }
+  std::string operator()(const Interpolate&) const { return "Interpolate"; }
   std::string operator()(const Softmax&) const { return "Softmax"; }
   std::string operator()(const Custom& custom) const { return custom.op->kind(); }
 };

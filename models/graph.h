@@ -59,6 +59,38 @@ struct HardSigmoid {
 };
 struct HardSwish {};
 struct Gelu {};  // x Phi(x), Phi: distribution function of the normal distribution
+// Functions of one value that have no integer form in any runtime; models/elementwise.h defines
+// each, with the meaning of alpha and beta.
+enum class Function {
+  elu,
+  celu,
+  selu,
+  tanh,
+  softplus,
+  mish,
+  gelu_tanh,
+  softsign,
+  thresholded_relu,
+  erf,
+  exp,
+  log,
+  sqrt,
+  reciprocal,
+  abs,
+  neg,
+  power,
+  sin,
+  cos,
+  floor,
+  ceil,
+  round,
+  sign
+};
+struct Elementwise {
+  Function function;
+  double alpha = 1, beta = 0;
+};
+struct PRelu {};  // max(x, 0) + slope min(x, 0); params: slope, broadcast to x
 // Over the channels of [N, C, H, W] at each place, or of [N, C]; params: gamma, beta.
 struct LayerNorm {
   double eps = 1e-5;
@@ -66,6 +98,18 @@ struct LayerNorm {
 };
 struct Add {};  // two inputs, broadcasting
 struct Mul {};
+enum class BinaryKind { sub, div, maximum, minimum, power };
+struct Binary {  // two inputs, broadcasting
+  BinaryKind kind;
+};
+struct MatMul {};  // two inputs [N, ..., i, j] and [N, ..., j, k]; leading dimensions broadcast
+// Over `axes` (in order, none is the batch), which stay as 1 with keepdims.
+enum class ReduceKind { mean, sum, max, min, product };
+struct Reduce {
+  ReduceKind kind;
+  std::vector<std::int64_t> axes;
+  bool keepdims = true;
+};
 struct Concat {
   std::int64_t axis = 1;
 };
@@ -75,6 +119,8 @@ struct MaxPool {
   Pair dilation{1, 1};
   bool ceil_mode = false;
 };
+// In ceil mode a window that begins in the padding after the map is dropped, and what a window
+// covers beyond map and pads does not count.
 struct AvgPool {
   Pair kernel, stride{1, 1};
   Pads pads{};
@@ -93,13 +139,32 @@ struct Transpose {
 struct Slice {
   std::int64_t axis, start, end, step = 1;
 };
+// reflect: without the border's own value; edge: repeats it; wrap: from the other side.
+enum class PadMode { constant, reflect, edge, wrap };
 struct Pad {
   std::vector<std::int64_t> before, after;
   double value = 0;
+  PadMode mode = PadMode::constant;
 };  // one entry per dimension
+struct Expand {
+  std::vector<std::int64_t> shape;
+};  // without the batch; dimensions of 1 are repeated
 struct Resize {
   Pair scale;
-};  // nearest
+};  // nearest, by whole factors
+// Any other change of height and width, as ONNX's Resize defines it (models/interpolate.h).
+enum class InterpolationMode { nearest, linear, cubic };
+enum class ResizeCoordinates { half_pixel, pytorch_half_pixel, align_corners, asymmetric };
+enum class NearestRounding { round_prefer_floor, round_prefer_ceil, floor, ceil };
+struct Interpolate {
+  Pair size;                      // of the output
+  std::array<double, 2> scale{};  // output / input, where the file gives it
+  InterpolationMode mode = InterpolationMode::linear;
+  ResizeCoordinates coordinates = ResizeCoordinates::half_pixel;
+  NearestRounding rounding = NearestRounding::round_prefer_floor;
+  double cubic_coefficient = -0.75;
+  bool antialias = false, exclude_outside = false;
+};
 struct Softmax {
   std::int64_t axis = 1;
 };
@@ -109,8 +174,9 @@ struct Custom {
 
 using Op =
     std::variant<Input, Parameter, Conv2d, Linear, BatchNorm, Clip, LeakyRelu, Sigmoid, HardSigmoid,
-                 HardSwish, Gelu, LayerNorm, Add, Mul, Concat, MaxPool, AvgPool, GlobalAvgPool,
-                 Flatten, Reshape, Transpose, Slice, Pad, Resize, Softmax, Custom>;
+                 HardSwish, Gelu, Elementwise, PRelu, LayerNorm, Add, Mul, Binary, MatMul, Reduce,
+                 Concat, MaxPool, AvgPool, GlobalAvgPool, Flatten, Reshape, Transpose, Slice, Pad,
+                 Expand, Resize, Interpolate, Softmax, Custom>;
 
 struct Node {
   std::string name;  // unique in the graph, stable through rewrites
@@ -121,10 +187,29 @@ struct Node {
 
 std::string op_name(const Op& op);  // "Conv2d", ...; a Custom gives its kind()
 
+// What the output of a network means, which decides how two outputs are compared:
+//   logits   softmax makes class probabilities of them, and the largest is the decision
+//   scores   of labels that exclude each other not: sigmoid makes probabilities, 0.5 decides
+//   values   numbers of their own: embeddings, coordinates, ages
+enum class OutputKind { logits, scores, values };
+// What the file does last with logits or scores. Graph::output is what enters it, so that every
+// measure and every loss works on that; exported files keep the function.
+enum class OutputFunction { none, softmax, log_softmax, sigmoid };
+
+// What of a network's file is not in its nodes. Rewrites hand it on.
+struct Signature {
+  std::string input = "input", output = "logits";  // names of the tensors
+  bool channels_last = false;                      // the file takes images [N, H, W, C]
+  std::vector<std::int64_t> output_shape = {};     // without the batch; empty: of Graph::output
+  OutputFunction function = OutputFunction::none;
+  OutputKind kind = OutputKind::logits;
+};
+
 struct Graph {
   std::vector<Node> nodes;
   NodeId input = 0, output = 0;
   std::array<std::int64_t, 3> input_shape{};  // C, H, W
+  Signature signature = {};
 
   NodeId add(Node node);  // appends; Error(internal) on a duplicate name or a later input
   const Node& operator[](NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
@@ -150,7 +235,7 @@ class ParameterStore {
   bool contains(const std::string& name) const;
   void set(const std::string& name, at::Tensor value);
   const std::vector<std::string>& names() const { return names_; }
-  at::Device device() const;     // where all of them lie; Error(internal) if there is none
+  at::Device device() const;     // where all of them lie; the CPU if there is none
   ParameterStore clone() const;  // deep copy, detached, no gradients
 
  private:

@@ -53,7 +53,8 @@ std::string architecture_of(const HuggingFaceFolder& folder) {
 
 Model build_hugging_face(const HuggingFaceFolder& folder, const LoadOptions& options) {
   const auto name = options.arch.empty() ? architecture_of(folder) : options.arch;
-  const auto size = options.image_size > 0 ? options.image_size : folder.image_size;
+  const Pair size =
+      options.image_size[0] > 0 ? options.image_size : Pair{folder.image_size, folder.image_size};
   auto model = build(name, formats::read_weights(folder), {.image_size = size});
   if (folder.classes > 0 && model.classes != folder.classes)
     throw Error(ErrorCode::bad_input, "config.json says " + std::to_string(folder.classes) +

@@ -6,11 +6,13 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/nearest_name.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"
 #include "formats/torch_archive.h"
 #include "models/bn_statistics.h"
 #include "models/channel_scales.h"
+#include "models/damaged_parameters.h"
 #include "models/hugging_face.h"
 #include "models/programs.h"
 
@@ -58,6 +60,35 @@ Format detect_format(const std::filesystem::path& path) {
          "TorchScript, exported programs) are known");
 }
 
+// What a checkpoint lacks, written by who has the Python code of the network.
+std::string how_to_trace() {
+  return "Write the whole network where its code is, in three lines of Python:\n"
+         "  import torch  # `model`: the network with these weights; the size is that of its "
+         "images\n"
+         "  x = torch.zeros(1, 3, 224, 224)\n"
+         "  torch.jit.trace(model.eval(), x).save(\"network.pt\")\n"
+         "and give network.pt in place of this file";
+}
+
+// The built-in architectures that a name may mean: of its kin, or the likely misspelling.
+std::string near_names(const std::string& name) {
+  constexpr std::size_t kMost = 5;
+  const auto known = architecture_names();
+  const auto stem = name.substr(0, name.find('.'));
+  const auto family = stem.substr(0, stem.find_first_of("0123456789_"));
+  std::vector<std::string> near;
+  if (const auto nearest = nearest_name(stem, known); !stem.empty() && !nearest.empty())
+    near.push_back(nearest);
+  for (const auto& one : known)
+    if (family.size() > 2 && one.starts_with(family) && near.size() < kMost &&
+        std::count(near.begin(), near.end(), one) == 0)
+      near.push_back(one);
+  std::string text = ". A built-in architecture is named with --arch instead";
+  for (std::size_t i = 0; i < near.size(); ++i) text += (i == 0 ? " (near: " : ", ") + near[i];
+  return text + (near.empty() ? "" : ")") + "; `zsq inspect --list_archs` lists all " +
+         std::to_string(known.size());
+}
+
 // The network is not in the file: the user names it, or the metadata `noted` does.
 Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
                  const std::string& noted, const std::filesystem::path& path) {
@@ -65,13 +96,13 @@ Model build_from(const formats::NamedArrays& state, const LoadOptions& options,
   auto name = options.arch;
   const auto untagged = noted.substr(0, noted.find('.'));
   if (name.empty() && std::count(known.begin(), known.end(), untagged) > 0) name = noted;
-  if (name.empty()) {
-    std::string list;
-    for (const auto& one : known) list += (list.empty() ? "" : ", ") + one;
+  if (name.empty())
     refuse(path, "holds weights only" +
                      (noted.empty() ? "" : " (its metadata calls the network '" + noted + "')") +
-                     ": name the network with --arch. Known: " + list);
-  }
+                     ", not how the layers are connected. " + how_to_trace() + near_names(noted));
+  if (std::count(known.begin(), known.end(), name.substr(0, name.find('.'))) == 0)
+    throw Error(ErrorCode::usage,
+                "'" + name + "' is no built-in architecture. " + how_to_trace() + near_names(name));
   if (state.empty()) refuse(path, "holds no tensors");
   return build(name, state, {.image_size = options.image_size});
 }
@@ -107,6 +138,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   try {
     auto model = read(path, options);
     model.source_path = path.string();
+    refuse_damaged_parameters(model);
     if (!options.bn_statistics.empty()) add_batch_norm_from(options.bn_statistics, model);
     fold_channel_scales(model);
     return model;

@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "formats/array.h"
 #include "formats/onnx.h"
@@ -21,8 +22,9 @@ using QuantizeChainFactory = std::function<std::shared_ptr<const CustomOp>(
 
 struct LoadOptions {
   std::string arch = {};  // built-in architecture, for files with weights only
-  // For files that leave height and width open, as those with weights only do; 0: not given.
-  std::int64_t image_size = 0;
+  // Height and width, for files that leave them open, as those with weights only do; 0: not given.
+  Pair image_size{0, 0};
+  std::optional<OutputKind> output = {};  // none: what the end of the network tells
   // Statistics of folded BatchNorm (models/bn_statistics.h); empty: none.
   std::filesystem::path bn_statistics = {};
   QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator
@@ -48,7 +50,7 @@ std::vector<std::string> architecture_names();  // name and also, and timm's tag
 struct BuildOptions {
   std::uint64_t seed = 0;           // of the weights, if there is no state
   bool zero_weights = false;        // then, instead of random ones
-  std::int64_t image_size = 0;      // height and width; 0: the architecture's
+  Pair image_size{0, 0};            // height and width; 0: the architecture's
   std::string implementation = {};  // whose names a network without a state has; empty: the first
 };
 // The network with the parameters of `state`; Error(bad_input) lists missing, unexpected and

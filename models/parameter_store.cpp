@@ -24,9 +24,7 @@ void ParameterStore::set(const std::string& name, at::Tensor value) {
 }
 
 at::Device ParameterStore::device() const {
-  if (names_.empty())
-    throw Error(ErrorCode::internal, "a network without parameters has no device");
-  return at(names_.front()).device();
+  return names_.empty() ? at::Device(at::kCPU) : at(names_.front()).device();
 }
 
 ParameterStore ParameterStore::clone() const {

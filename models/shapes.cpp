@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "models/pools.h"
 
 namespace zsq::models {
 namespace {
@@ -15,16 +16,6 @@ std::int64_t product(const Shape& shape, std::size_t from = 0) {
 }
 
 std::string text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
-
-// Number of windows along one dimension. In ceil mode a window that would begin in the padding
-// after the map is dropped.
-std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride,
-                     std::int64_t before, std::int64_t after, std::int64_t dilation, bool ceil) {
-  const auto span = size + before + after - dilation * (kernel - 1) - 1;
-  auto count = (span + (ceil ? stride - 1 : 0)) / stride + 1;
-  if (ceil && (count - 1) * stride >= size + before) --count;
-  return span < 0 ? 0 : count;
-}
 
 class InferShape {
  public:
@@ -62,6 +53,44 @@ class InferShape {
 
   Shape operator()(const Add&) const { return broadcast(); }
   Shape operator()(const Mul&) const { return broadcast(); }
+  Shape operator()(const Binary&) const { return broadcast(); }
+  Shape operator()(const PRelu&) const {
+    const auto slope = shape_of("slope");
+    if (broadcast(in_[0], slope) != in_[0])
+      fail("a slope " + text(slope) + " does not fit an input " + text(in_[0]));
+    return in_[0];
+  }
+  Shape operator()(const MatMul&) const {
+    const auto &a = in_[0], &b = in_[1];
+    if (a.size() < 3 || b.size() != a.size() || a.back() != b[b.size() - 2])
+      fail(text(a) + " and " + text(b) + " cannot be multiplied");
+    Shape shape = broadcast({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
+    shape.push_back(a[a.size() - 2]);
+    shape.push_back(b.back());
+    return shape;
+  }
+  Shape operator()(const Reduce& op) const {
+    Shape shape = in_[0];
+    for (auto axis = op.axes.rbegin(); axis != op.axes.rend(); ++axis) {
+      const auto at = axis_of(*axis);
+      if (op.keepdims)
+        shape[at] = 1;
+      else
+        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return shape;
+  }
+  Shape operator()(const Expand& op) const {
+    Shape shape{in_[0][0]};
+    shape.insert(shape.end(), op.shape.begin(), op.shape.end());
+    if (shape.size() < in_[0].size() || broadcast(in_[0], shape) != shape)
+      fail(text(in_[0]) + " cannot become " + text(shape));
+    return shape;
+  }
+  Shape operator()(const Interpolate& op) const {
+    const auto& x = map();
+    return {x[0], x[1], op.size[0], op.size[1]};
+  }
   Shape operator()(const Concat& op) const {
     Shape shape = in_[0];
     const auto axis = axis_of(op.axis);
@@ -150,22 +179,25 @@ class InferShape {
   Shape slide(std::int64_t channels, Pair kernel, Pair stride, const Pads& pads, Pair dilation,
               bool ceil) const {
     const auto& x = map();
-    const auto height = windows(x[2], kernel[0], stride[0], pads[0], pads[2], dilation[0], ceil);
-    const auto width = windows(x[3], kernel[1], stride[1], pads[1], pads[3], dilation[1], ceil);
+    const auto windows = [&](std::size_t i) {
+      return window_count(
+          {x[i + 2], kernel[i], stride[i], pads[i], pads[i + 2], dilation[i], ceil});
+    };
+    const auto height = windows(0), width = windows(1);
     if (height < 1 || width < 1) fail("the window is larger than its input " + text(x));
     return {x[0], channels, height, width};
   }
-  Shape broadcast() const {
-    const auto dimensions = std::max(in_[0].size(), in_[1].size());
+  Shape broadcast() const { return broadcast(in_[0], in_[1]); }
+  Shape broadcast(const Shape& a, const Shape& b) const {
+    const auto dimensions = std::max(a.size(), b.size());
     Shape shape(dimensions, 1);
-    for (const auto& input : in_) {
-      const auto offset = dimensions - input.size();
-      for (std::size_t i = 0; i < input.size(); ++i) {
+    for (const auto* input : {&a, &b}) {
+      const auto offset = dimensions - input->size();
+      for (std::size_t i = 0; i < input->size(); ++i) {
         auto& size = shape[offset + i];
-        if (size != 1 && input[i] != 1 && size != input[i]) {
-          fail(text(in_[0]) + " and " + text(in_[1]) + " do not broadcast");
-        }
-        size = std::max(size, input[i]);
+        if (size != 1 && (*input)[i] != 1 && size != (*input)[i])
+          fail(text(a) + " and " + text(b) + " do not broadcast");
+        size = std::max(size, (*input)[i]);
       }
     }
     return shape;

@@ -13,6 +13,7 @@ Graph drop_unused_nodes(const Graph& graph) {
   }
   Graph result;
   result.input_shape = graph.input_shape;
+  result.signature = graph.signature;
   std::vector<NodeId> moved(graph.nodes.size(), -1);
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     if (!used[id]) continue;

@@ -112,7 +112,8 @@ class Bench {
     const auto& arch = recipe_.model.arch;
     if (options_.model.empty())
       return on_device(benchmarks::built_in(arch.empty() ? "resnet20_cifar10" : arch,
-                                            recipe_.model.image_size, seed()));
+                                            recipe_.model.image_size.value_or(ImageSize{}).height,
+                                            seed()));
     auto model = pipeline::load_float(options_.model, recipe_.model, recipe_.process.device);
     models::require_batch_norm(model);
     return model;
@@ -129,7 +130,7 @@ class Bench {
 
   StepReport grown_step(Growth sweep, std::int64_t value, const MachinePeaks& machine) {
     const auto batch = recipe_.finetune.batch_size;
-    const auto image = recipe_.model.image_size > 0 ? recipe_.model.image_size : kCifarImage;
+    const auto image = recipe_.model.image_size ? recipe_.model.image_size->height : kCifarImage;
     const auto network = [&](std::int64_t width, std::int64_t units) {
       return on_device(benchmarks::residual_network(width, units, image, seed()));
     };

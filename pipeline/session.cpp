@@ -46,11 +46,22 @@ void move_to(models::ParameterStore& parameters, Device device) {
     parameters.set(name, parameters.at(name).detach().to(target));
 }
 
+namespace {
+
+models::LoadOptions load_options(const ModelSettings& settings) {
+  models::LoadOptions options{.arch = settings.arch, .bn_statistics = settings.bn_stats};
+  if (settings.image_size)
+    options.image_size = {settings.image_size->height, settings.image_size->width};
+  if (settings.output != OutputMeaning::automatic)
+    options.output = static_cast<models::OutputKind>(static_cast<int>(settings.output) - 1);
+  return options;
+}
+
+}  // namespace
+
 models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings,
                          Device device) {
-  models::Model model = models::load(path, {.arch = settings.arch,
-                                            .image_size = settings.image_size,
-                                            .bn_statistics = settings.bn_stats});
+  models::Model model = models::load(path, load_options(settings));
   move_to(model.parameters, device);
   return model;
 }
@@ -63,11 +74,9 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
                 "'" + path.string() +
                     "' is a folder without model.onnx and config.json; expected a model file, the "
                     "output folder of `zsq quantize` or a folder of Hugging Face");
-  models::Model model = models::load(is_run ? path / "model.onnx" : path,
-                                     {.arch = settings.arch,
-                                      .image_size = settings.image_size,
-                                      .bn_statistics = settings.bn_stats,
-                                      .make_quantize_chain = quant::quantize_chain_factory()});
+  models::LoadOptions options = load_options(settings);
+  options.make_quantize_chain = quant::quantize_chain_factory();
+  models::Model model = models::load(is_run ? path / "model.onnx" : path, options);
   move_to(model.parameters, device);
   return model;
 }

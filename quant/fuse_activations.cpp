@@ -90,6 +90,7 @@ Graph fuse_activations(const Graph& student) {
   }
   Graph fused;
   fused.input_shape = student.input_shape;
+  fused.signature = student.signature;
   std::vector<NodeId> ids(student.nodes.size(), -1);
   for (std::size_t i = 0; i < student.nodes.size(); ++i) {
     if (merged[i]) continue;

@@ -34,6 +34,7 @@ class Inserter {
   Student run() && {
     Graph& graph = student_.graph;
     graph.input_shape = teacher_.input_shape;
+    graph.signature = teacher_.signature;
     std::vector<NodeId> copies;
     bool any_layer = false;
     for (std::size_t i = 0; i < teacher_.nodes.size(); ++i) {

@@ -9,6 +9,7 @@ using models::NodeId;
 models::Graph split_hard_swish(const models::Graph& graph) {
   models::Graph split;
   split.input_shape = graph.input_shape;
+  split.signature = graph.signature;
   std::vector<NodeId> ids;
   for (Node node : graph.nodes) {
     for (NodeId& input : node.inputs) input = ids[static_cast<std::size_t>(input)];

@@ -2,9 +2,11 @@
 // Settings that belong to no step of the method: the model file, the exports, the process.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/settings.h"
+#include "eval/preprocessing_options.h"
 #include "quant/mixed_options.h"
 
 namespace zsq {
@@ -15,16 +17,23 @@ struct EnumNames<Device> {
   static constexpr std::array<std::string_view, 3> names{"auto", "cpu", "cuda"};
 };
 
+enum class OutputMeaning { automatic, logits, scores, values };
+template <>
+struct EnumNames<OutputMeaning> {
+  static constexpr std::array<std::string_view, 4> names{"auto", "logits", "scores", "values"};
+};
+
 // Written as 600, 600s, 10min or 2h.
 struct Duration {
   double seconds = 0;
 };
 
 struct ModelSettings {
-  std::string arch;             // built-in architecture, for files with weights only
-  std::int64_t image_size = 0;  // for files with dynamic height and width
-  std::string bn_stats;         // safetensors with statistics of folded BatchNorm
-  bool allow_no_bn = false;     // go on without BatchNorm statistics
+  std::string arch;                     // built-in architecture, for files with weights only
+  std::optional<ImageSize> image_size;  // for files with dynamic height and width
+  OutputMeaning output = OutputMeaning::automatic;
+  std::string bn_stats;      // safetensors with statistics of folded BatchNorm
+  bool allow_no_bn = false;  // go on without BatchNorm statistics
 };
 
 struct ExportSettings {
@@ -48,9 +57,15 @@ template <class Visitor, class Options>
 void visit_model_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"model.arch", "built-in architecture, for files that hold weights only"},
         o.arch);
-  visit(SettingInfo{"model.image_size", "height and width, where the file leaves them open",
-                    "pixels", 0, 4096},
+  visit(SettingInfo{"model.image_size",
+                    "height and width, where the file leaves them open: one number, or 48x192",
+                    "pixels", 1, 4096},
         o.image_size);
+  visit(SettingInfo{"model.output",
+                    "what the output means: logits of classes (softmax decides), scores of labels "
+                    "(sigmoid, more than one may hold) or values (embeddings, coordinates); auto: "
+                    "what the end of the network tells"},
+        o.output);
   visit(SettingInfo{"model.bn_stats",
                     "safetensors file with the statistics of BatchNorm that was folded on export"},
         o.bn_stats);

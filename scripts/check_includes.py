@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "sdk": ["core", "formats", "pipeline", "recipes"],
 }
 # recipes/ declares no setting twice: it sees the options of the other folders, and nothing else there.
-OPTIONS_HEADERS = {"eval/options.h", "generator/image_options.h", "generator/options.h", "losses/options.h",
+OPTIONS_HEADERS = {"eval/options.h", "eval/preprocessing_options.h", "generator/image_options.h", "generator/options.h", "losses/options.h",
                    "quant/mixed_options.h",
                    "quant/options.h", "train/options.h", "train/reconstruct_options.h"}
 PUBLIC_HEADERS = ROOT / "cmake/public_headers.txt"

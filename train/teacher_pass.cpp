@@ -145,6 +145,7 @@ Graph with_moments(const Graph& graph, const models::ParameterStore& parameters,
 
   Graph fused;
   fused.input_shape = graph.input_shape;
+  fused.signature = graph.signature;
   std::vector<NodeId> ids(graph.nodes.size(), -1);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (inside[i]) continue;

@@ -69,10 +69,10 @@ Names fill(const Names& names, const std::string& prefix, Fillings fillings) {
 Builder::Builder(const formats::NamedArrays& state, const BuildOptions& options,
                  std::int64_t image_size)
     : state_(state), options_(options) {
-  if (options.image_size > 0) image_size = options.image_size;
-  model_.graph.input_shape = {3, image_size, image_size};
+  const Pair size = options.image_size[0] > 0 ? options.image_size : Pair{image_size, image_size};
+  model_.graph.input_shape = {3, size[0], size[1]};
   model_.graph.add({"input", Input{}, {}});
-  shapes_.push_back({1, 3, image_size, image_size});
+  shapes_.push_back({1, 3, size[0], size[1]});
 }
 
 bool Builder::fits(const Convention& convention) const {

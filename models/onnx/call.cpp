@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/result_type.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
@@ -117,13 +118,26 @@ NodeId Call::activation(std::size_t input) const {
 }
 
 NodeId Call::operand(std::size_t input) {
-  if (!is_constant(input)) return activation(input);
-  const auto node_name = importer_.unique_name(input_name(input));
-  Node node{node_name, Parameter{}, {}};
-  node.params["value"] = parameter(node_name, "value", input, constant(input));
-  importer_.shapes_.push_back(constant(input).sizes().vec());
-  return model().graph.add(std::move(node));
+  return is_constant(input) ? operand(input, constant(input)) : activation(input);
 }
+
+NodeId Call::operand(std::size_t input, const at::Tensor& value) {
+  const auto node_name = importer_.unique_name(input_name(input));
+  return append(node_name, Parameter{}, {},
+                {{"value", parameter(node_name, "value", input, value)}});
+}
+
+NodeId Call::made_up(const at::Tensor& value) {
+  auto name = unique_name();
+  while (model().parameters.contains(name)) name = unique_name();
+  charge(static_cast<double>(value.numel()), at::kFloat);
+  model().parameters.set(name, value.to(at::kFloat).contiguous());
+  return append(name, Parameter{}, {}, {{"value", name}});
+}
+
+NodeId Call::made_up(double value) { return made_up(at::scalar_tensor(value, at::kFloat)); }
+
+NodeId Call::result() const { return importer_.values_.at(node_.outputs.at(0)).node; }
 
 bool Call::has_one_use(std::size_t input) const {
   const auto node = value(input).node;

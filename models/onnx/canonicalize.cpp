@@ -7,7 +7,8 @@ namespace zsq::models::onnx {
 
 NodeId absorb_pad(const Graph& graph, NodeId x, double value, Pads& pads) {
   const auto* pad = get_if<Pad>(graph[x]);
-  if (!pad || pad->value != value || pad->before.size() != 4) return x;
+  if (!pad || pad->mode != PadMode::constant || pad->value != value || pad->before.size() != 4)
+    return x;
   for (const auto* side : {&pad->before, &pad->after}) {
     if ((*side)[0] != 0 || (*side)[1] != 0 || (*side)[2] < 0 || (*side)[3] < 0) return x;
   }
@@ -18,6 +19,18 @@ NodeId absorb_pad(const Graph& graph, NodeId x, double value, Pads& pads) {
   return graph[x].inputs[0];
 }
 
+namespace {
+
+// One value per index of the last dimension of a tensor of that shape, or one for all.
+bool along_last(const at::Tensor& constant, const Shape& shape) {
+  const auto dimensions = constant.dim();
+  if (dimensions > static_cast<std::int64_t>(shape.size())) return false;
+  if (constant.numel() == 1) return true;
+  return constant.numel() == shape.back() && constant.size(dimensions - 1) == shape.back();
+}
+
+}  // namespace
+
 bool absorb_linear_bias(Call& add) {
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& layer = add.value(i);
@@ -27,8 +40,10 @@ bool absorb_linear_bias(Call& add) {
     const bool is_layer = map < 0 ? is<Linear>(node) : is<Conv2d>(node);
     if (!is_layer || node.params.count("bias") || !add.has_one_use(i)) continue;
     const auto& bias = add.constant(1 - i);
-    if (bias.numel() != add.shape(layer.node).back()) continue;
-    node.params["bias"] = add.parameter(node.name, "bias", 1 - i, bias.reshape({-1}));
+    const auto& shape = add.shape(layer.node);
+    if (!along_last(bias, shape)) continue;
+    node.params["bias"] =
+        add.parameter(node.name, "bias", 1 - i, bias.reshape({-1}).expand({shape.back()}));
     add.bind(layer);
     return true;
   }

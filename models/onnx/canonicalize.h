@@ -9,8 +9,9 @@ namespace zsq::models::onnx {
 // its pads are added to `pads`; else `x`. The Pad is left without a reader.
 NodeId absorb_pad(const Graph& graph, NodeId x, double value, Pads& pads);
 
-// Where one input of the Add is a constant of one value per class, and the other a Linear layer
-// without bias that nothing else reads, the constant becomes its bias.
+// If one input of the Add is a Linear layer without bias that nothing else reads, and the other a
+// constant that varies along the layer's outputs only (the last dimension), the constant becomes
+// the bias.
 bool absorb_linear_bias(Call& add);
 
 // The map [N, C, H, W] of which `x` is the transposed form [N, H, W, C]; -1: it is something else.

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/TensorOperators.h>
+
+#include "models/onnx/broadcast.h"
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
 #include "models/onnx/window.h"
@@ -34,57 +37,42 @@ void emit_linear(Call& call, const at::Tensor& weight, const at::Tensor& bias) {
   emit_on_map(call, name, Conv2d{}, map, params);
 }
 
+// C of a Gemm with one value per output: [M], or rows that are all alike.
+at::Tensor gemm_bias(const Call& call, std::int64_t outputs) {
+  auto c = call.constant(2);
+  if (c.dim() == 2) c = without_batch_rows(call, c, 2);
+  if (c.dim() > 2 || (c.numel() != outputs && c.numel() != 1))
+    call.fail("C must hold one value per output");
+  return c.reshape({-1}).expand({outputs});
+}
+
+// Two matrices of each image.
+void emit_product(Call& call) {
+  auto operands = read_operands(call, {0, 1});
+  auto &a = operands.all[0], &b = operands.all[1];
+  if (a.input > b.input) std::swap(a, b);
+  std::vector<NodeId> inputs;
+  std::size_t rank = 0;
+  for (const auto input : {0, 1}) {
+    if (!call.is_constant(input))
+      rank = std::max(rank, call.shape(call.activation(input)).size());
+  }
+  for (auto& operand : operands.all) {
+    // The layout of maps is that of elementwise operators.
+    if (operand.node >= 0) {
+      inputs.push_back(call.activation(operand.input));
+      continue;
+    }
+    auto matrix = call.constant(operand.input);
+    if (matrix.dim() < 2) call.fail("a vector as the first factor is not known");
+    while (static_cast<std::size_t>(matrix.dim()) < rank) matrix = matrix.unsqueeze(0);
+    inputs.push_back(
+        call.operand(operand.input, without_batch_rows(call, matrix, rank)));
+  }
+  if (rank < 3)
+    call.fail("multiplies matrices whose rows are the images of the batch with each other");
+  call.emit(MatMul{}, inputs);
+}
+
 }  // namespace
 
-void convert_conv(Call& call) {
-  auto x = call.activation(0);
-  const auto& weight = call.constant(1);
-  if (weight.dim() != 4) call.fail("only two-dimensional convolutions are known");
-  const auto window = read_window(call, x, {weight.size(2), weight.size(3)});
-  const auto groups = call.integer("group", 1);
-  if (groups < 1 || groups > kMaxExtent) call.fail("attribute 'group' must be positive");
-  Conv2d conv{window.stride, window.pads, window.dilation, groups};
-  x = absorb_pad(call.model().graph, x, 0, conv.pads);
-  emit_layer(call, conv, x, weight, call.has(2) ? call.constant(2) : at::Tensor());
-}
-
-void convert_gemm(Call& call) {
-  if (call.integer("transA", 0) != 0) call.fail("transA=1 is not known");
-  const auto& b = call.constant(1);
-  auto weight = call.integer("transB", 0) != 0 ? b : b.t();
-  if (const auto alpha = call.number("alpha", 1); alpha != 1) weight = weight.mul(alpha);
-  at::Tensor bias;
-  if (call.has(2)) {
-    const auto classes = weight.size(0);
-    const auto& c = call.constant(2);
-    if (c.numel() != classes && c.numel() != 1) call.fail("C must hold one value per output");
-    bias = c.reshape({-1}).expand({classes});
-    if (const auto beta = call.number("beta", 1); beta != 1) bias = bias.mul(beta);
-  }
-  emit_linear(call, weight, bias);
-}
-
-void convert_matmul(Call& call) {
-  const auto& weight = call.constant(1);
-  if (weight.dim() != 2) call.fail("the second factor must be a matrix");
-  emit_linear(call, weight.t(), {});
-}
-
-void convert_batch_normalization(Call& call) {
-  const auto name = call.layer_name(1);
-  if (call.integer("training_mode", 0) != 0) {
-    call.model().warnings.push_back("BatchNormalization '" + name +
-                                    "' was exported in training mode; its running statistics are "
-                                    "used, as in inference");
-  }
-  std::map<std::string, std::string> params;
-  std::size_t input = 1;
-  for (const auto* role : {"gamma", "beta", "mean", "variance"}) {
-    params[role] = call.parameter(name, role, input, call.constant(input));
-    ++input;
-  }
-  const BatchNorm norm{call.number("epsilon", 1e-5)};
-  call.bind({call.append(name, norm, {call.activation(0)}, params), {}});
-}
-
-}  // namespace zsq::models::onnx

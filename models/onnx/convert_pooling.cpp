@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
@@ -8,32 +12,78 @@
 
 namespace zsq::models::onnx {
 
+namespace {
+
+// Takes in a Pad before the pool, as long as runtimes know the pads: smaller than the window.
+NodeId absorb_smaller_pad(Call& call, NodeId x, double value, Pair kernel, Pads& pads) {
+  Pads wider = pads;
+  const auto before = absorb_pad(call.model().graph, x, value, wider);
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (wider[i] >= kernel[i % 2]) return x;
+  }
+  pads = wider;
+  return before;
+}
+
+// A mean over taps with steps between them: a convolution of each channel with equal weights, which
+// counts taps in the padding as zeros, and a factor per place where these do not count.
+void emit_dilated_average(Call& call, NodeId x, const Window& window, bool count_include_pad) {
+  const auto& shape = call.shape(x);
+  const auto channels = shape[1], taps = window.kernel[0] * window.kernel[1];
+  Conv2d conv{window.stride, window.pads, window.dilation, channels};
+  std::array<at::Tensor, 2> counts;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto sliding = window.along(shape, i);
+    counts[i] = at::tensor(tap_counts(sliding, count_include_pad), at::kFloat);
+    const auto end = (window_count(sliding) - 1) * sliding.stride + sliding.extent();
+    conv.pads[i + 2] = std::max(sliding.after, end - sliding.before - sliding.size);
+  }
+  call.charge(static_cast<double>(channels) * static_cast<double>(taps), at::kFloat);
+  const auto name = call.unique_name(), weight = name + ".weight";
+  call.model().parameters.set(weight,
+                              at::full({channels, 1, window.kernel[0], window.kernel[1]},
+                                       1.0 / static_cast<double>(taps), at::kFloat));
+  auto y = call.append(name, conv, {x}, {{"weight", weight}});
+  const auto share = counts[0].unsqueeze(1).mul(counts[1]).div(static_cast<double>(taps));
+  if (!share.eq(1).all().item<bool>()) {
+    const auto factor = call.unique_name();
+    call.model().parameters.set(factor, share.reciprocal().unsqueeze(0).unsqueeze(0));
+    const auto constant = call.append(factor, Parameter{}, {}, {{"value", factor}});
+    y = call.append(call.unique_name(), Mul{}, {y, constant});
+  }
+  call.bind({y, {}});
+}
+
+}  // namespace
+
 void convert_max_pool(Call& call) {
   auto x = call.activation(0);
-  const auto window = read_window(call, x);
+  const auto window = read_pool_window(call, x);
   MaxPool pool{window.kernel, window.stride, window.pads, window.dilation, window.ceil_mode};
   if (!pool.ceil_mode) {
-    x = absorb_pad(call.model().graph, x, -std::numeric_limits<double>::infinity(), pool.pads);
+    x = absorb_smaller_pad(call, x, -std::numeric_limits<double>::infinity(), pool.kernel,
+                           pool.pads);
   }
   call.emit(pool, {x});
 }
 
 void convert_average_pool(Call& call) {
   auto x = call.activation(0);
-  const auto window = read_window(call, x);
-  if (window.dilation != Pair{1, 1}) call.fail("dilations are not known");
+  const auto window = read_pool_window(call, x);
+  const bool count_include_pad = call.integer("count_include_pad", 0) != 0;
   if (window.kernel == Pair{1, 1} && window.stride == Pair{1, 1} && window.pads == Pads{}) {
     return call.bind({x, {}});
   }
+  if (window.dilation != Pair{1, 1})
+    return emit_dilated_average(call, x, window, count_include_pad);
   if (window.covers(call.shape(x))) {
     call.emit(GlobalAvgPool{}, {x});
     return;
   }
-  AvgPool pool{window.kernel, window.stride, window.pads, window.ceil_mode,
-               call.integer("count_include_pad", 0) != 0};
+  AvgPool pool{window.kernel, window.stride, window.pads, window.ceil_mode, count_include_pad};
   if (!pool.ceil_mode && (pool.count_include_pad || pool.pads == Pads{})) {
     const auto before = x;
-    x = absorb_pad(call.model().graph, x, 0, pool.pads);
+    x = absorb_smaller_pad(call, x, 0, pool.kernel, pool.pads);
     if (x != before) pool.count_include_pad = true;
   }
   call.emit(pool, {x});
@@ -50,54 +100,6 @@ void convert_reduce_mean(Call& call) {
     call.fail("only the mean over height and width is known");
   }
   call.emit(GlobalAvgPool{call.integer("keepdims", 1) != 0}, {x});
-}
-
-namespace {
-
-// Scales of height and width, from the scales or the sizes of all four dimensions.
-std::vector<double> resize_scales(Call& call, const Shape& shape) {
-  std::vector<double> scales;
-  const std::size_t at = call.node().op_type == "Upsample" || call.opset() < 11 ? 1 : 2;
-  if (call.has(at) && call.constant(at).numel() > 0) {
-    const auto tensor = call.constant(at).to(at::kDouble).contiguous();
-    scales.assign(tensor.data_ptr<double>(), tensor.data_ptr<double>() + tensor.numel());
-  } else if (call.has(3)) {
-    const auto sizes = call.integers(3);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const bool batch = i == 0 && call.is_batch(sizes[0]);
-      scales.push_back(batch ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(shape[i]));
-    }
-  }
-  if (scales.size() != 4 || scales[0] != 1 || scales[1] != 1) {
-    call.fail("scales or sizes for height and width were expected");
-  }
-  return {scales[2], scales[3]};
-}
-
-}  // namespace
-
-void convert_resize(Call& call) {
-  const auto x = call.activation(0);
-  Resize resize{{1, 1}};
-  const auto scales = resize_scales(call, call.shape(x));
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!(scales[i] >= 1 && scales[i] <= kMaxExtent) || scales[i] != std::floor(scales[i])) {
-      call.fail("only whole upscaling factors are known");
-    }
-    resize.scale[i] = std::llround(scales[i]);
-  }
-  // With whole factors, floor(o / s) is what all of these pick.
-  const auto coordinates =
-      call.text("coordinate_transformation_mode", call.opset() < 11 ? "asymmetric" : "half_pixel");
-  const auto nearest =
-      call.text("nearest_mode", call.opset() < 11 ? "floor" : "round_prefer_floor");
-  const bool asymmetric = coordinates == "asymmetric" && nearest == "floor";
-  const bool centred = (coordinates == "half_pixel" || coordinates == "pytorch_half_pixel") &&
-                       nearest.rfind("round_prefer_", 0) == 0;
-  if (call.text("mode", "nearest") != "nearest" || !(asymmetric || centred)) {
-    call.fail("only nearest-neighbour upscaling is known");
-  }
-  call.emit(resize, {x});
 }
 
 }  // namespace zsq::models::onnx

@@ -178,31 +178,4 @@ void convert_concat(Call& call) {
   call.emit(Concat{axis}, parts);
 }
 
-void convert_pad(Call& call) {
-  const auto x = call.activation(0);
-  const auto dimensions = call.shape(x).size();
-  if (call.text("mode", "constant") != "constant") call.fail("only constant padding is known");
-  const auto pads = call.integers_of("pads", 1).value_or(Dims{});
-  Dims axes(dimensions);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (call.has(3)) axes = call.integers(3);
-  const auto plausible = [](std::int64_t pad) { return pad >= -kMaxExtent && pad <= kMaxExtent; };
-  if (pads.size() != 2 * axes.size() || !std::all_of(pads.begin(), pads.end(), plausible)) {
-    call.fail("two pads per axis, none larger than an image, were expected");
-  }
-  Pad pad{Dims(dimensions, 0), Dims(dimensions, 0)};
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(
-        axes[i] + (axes[i] < 0 ? static_cast<std::int64_t>(dimensions) : 0));
-    if (axis >= dimensions) call.fail("an axis is out of range");
-    pad.before[axis] = pads[i];
-    pad.after[axis] = pads[i + axes.size()];
-  }
-  if (pad.before[0] != 0 || pad.after[0] != 0) call.fail("the batch cannot be padded");
-  pad.value = call.has(2) ? call.scalar(2) : call.number("value", 0);
-  const Dims none(dimensions, 0);
-  if (pad.before == none && pad.after == none) return call.bind({x, {}});
-  call.emit(pad, {x});
-}
-
 }  // namespace zsq::models::onnx

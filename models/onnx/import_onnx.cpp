@@ -9,7 +9,7 @@ namespace {
 
 namespace proto = formats::onnx;
 
-constexpr std::int64_t kFirstOpset = 7, kLastOpset = 21;
+constexpr std::int64_t kFirstOpset = 7, kLastOpset = 26;
 
 void check_versions(const proto::Model& file) {
   if (file.opset < kFirstOpset || file.opset > kLastOpset) {

@@ -46,7 +46,7 @@ void Importer::add_input(const std::string& name, const Shape& shape) {
   auto& image = model_.graph.input_shape;
   for (std::size_t i = 0; i < 3; ++i) {
     image[i] = shape[i + 1];
-    if (image[i] < 1 && i > 0) image[i] = options_.image_size;
+    if (image[i] < 1 && i > 0) image[i] = options_.image_size[i - 1];
     if (image[i] > kMaxExtent) {
       throw Error(ErrorCode::bad_input, "an image with a side or with channels of " +
                                             std::to_string(image[i]) + " is not plausible");

@@ -41,10 +41,10 @@ struct QuantizedActivation {
   QuantizeChain chain;
 };
 
-// Part of x / 2 * (1 + erf(x / sqrt 2)), which exporters write operator by operator.
-struct GeluPart {
+// A LogSoftmax is several nodes; at the end of a network they are one function (ending.h).
+struct LogSoftmaxPart {
   NodeId x;
-  enum { erf, one_plus_erf, times_x } part;
+  std::int64_t axis;
 };
 
 struct Value {
@@ -52,7 +52,6 @@ struct Value {
   at::Tensor constant;  // defined: a constant
   std::optional<QuantizedActivation> quantized = {};
   std::vector<NodeId> sequence = {};
-  std::optional<GeluPart> gelu = {};
   std::optional<NodeId> flattened = {};  // all elements of a node in one row, the batch included
 };
 
@@ -63,8 +62,9 @@ class Importer {
 
   // has_four_bits: its type is UINT4, although the tensor holds bytes.
   void add_initializer(const std::string& name, at::Tensor value, bool has_four_bits = false);
-  // N x C x H x W; -1 leaves a dimension open. Error if that is no batch of images.
-  void add_input(const std::string& name, const Shape& shape);
+  // N x C x H x W, or N x H x W x C if the channels are last; -1 leaves a dimension open. Error if
+  // that is no batch of images.
+  void add_input(const std::string& name, Shape shape, bool channels_last = false);
   void count_use(const std::string& name) { ++uses_[name]; }
   void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
   void convert(const proto::Node& node);
@@ -76,7 +76,8 @@ class Importer {
  private:
   friend class Call;
 
-  NodeId logits(const std::string& output) const;
+  NodeId output_node(const std::string& output) const;
+  void set_output(NodeId output, const std::string& name);
   std::string unique_name(const std::string& wanted);
 
   const std::int64_t opset_;
@@ -86,6 +87,7 @@ class Importer {
   std::set<std::string> initializers_, four_bit_initializers_, node_names_;
   std::map<std::string, int> uses_;  // of each name, by live nodes and as the output
   std::vector<Shape> shapes_;        // index = NodeId, for a batch of one
+  std::map<NodeId, LogSoftmaxPart> log_softmaxes_;  // by their last node
   std::int64_t fixed_batch_ = -1;    // -1: the file leaves the batch open
   double initializer_bytes_ = 0, made_bytes_ = 0;
 };
@@ -103,6 +105,7 @@ class Call {
   bool is_batch(std::int64_t size) const {
     return size == kBatch || (size > 0 && size == importer_.fixed_batch_);
   }
+  std::int64_t fixed_batch() const { return importer_.fixed_batch_; }  // -1: it is open
   [[noreturn]] void fail(const std::string& what) const;  // Error(unsupported_model) names the node
 
   std::int64_t integer(const std::string& attribute, std::int64_t otherwise) const;
@@ -123,6 +126,10 @@ class Call {
   double scalar(std::size_t input) const;                       // a constant of one element
   NodeId activation(std::size_t input) const;
   NodeId operand(std::size_t input);  // the same, or a constant as a Parameter node
+  // A Parameter node of a constant that is made of the input.
+  NodeId operand(std::size_t input, const at::Tensor& value);
+  NodeId made_up(const at::Tensor& value);  // a Parameter node of a constant that no file names
+  NodeId made_up(double value);
   const Shape& shape(NodeId node) const { return importer_.shape(node); }
   bool has_one_use(std::size_t input) const;  // under all names that stand for the same node
   bool is_initializer(std::size_t input) const;
@@ -147,7 +154,14 @@ class Call {
   NodeId append(const std::string& name, Op op, std::vector<NodeId> inputs,
                 std::map<std::string, std::string> params = {});
   void bind(Value value, std::size_t output = 0);  // what the node's output stands for
+  NodeId result() const;                               // what output 0 is bound to
+  NodeId part(Op op, std::vector<NodeId> inputs) {  // append under a name of its own
+    return append(unique_name(), std::move(op), std::move(inputs));
+  }
   NodeId emit(Op op, std::vector<NodeId> inputs);  // append and bind under the node's own name
+  void remember_log_softmax(NodeId last, LogSoftmaxPart part) {
+    importer_.log_softmaxes_[last] = part;
+  }
 
  private:
   Importer& importer_;

@@ -37,18 +37,20 @@ void pad_same(const Shape& x, const Window& window, bool upper, Pads& pads) {
   }
 }
 
-// ATen's pools know ceil mode with like pads on both ends only; most windows fit without it.
+// Most windows fit without ceil mode.
 bool needs_ceil(const Call& call, const Shape& x, const Window& window) {
   if (call.integer("ceil_mode", 0) == 0) return false;
   bool exact = true;
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto extent = (window.kernel[i] - 1) * window.dilation[i] + 1;
-    const auto span = x[i + 2] + window.pads[i] + window.pads[i + 2] - extent;
-    exact = exact && span % window.stride[i] == 0;
+    const auto sliding = window.along(x, i);
+    const auto span = sliding.size + sliding.before + sliding.after - sliding.extent();
+    exact = exact && span % sliding.stride == 0;
   }
-  const bool alike = window.pads[0] == window.pads[2] && window.pads[1] == window.pads[3];
-  if (!exact && !alike) call.fail("ceil_mode together with asymmetric pads is not known");
   return !exact;
+}
+
+bool is_same(const std::string& auto_pad) {
+  return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
 }
 
 }  // namespace
@@ -57,18 +59,39 @@ bool Window::covers(const Shape& x) const {
   return pads == Pads{} && kernel[0] == x[2] && kernel[1] == x[3];
 }
 
+Sliding Window::along(const Shape& x, std::size_t i) const {
+  return {x[i + 2], kernel[i], stride[i], pads[i], pads[i + 2], dilation[i], ceil_mode};
+}
+
 Window read_window(const Call& call, NodeId x, Pair kernel) {
   const auto& shape = call.shape(x);
   if (shape.size() != 4) call.fail("needs an input N x C x H x W");
   Window window{kernel, pair_of(call, "strides"), pair_of(call, "dilations"), {}, false};
   if (kernel == Pair{0, 0}) window.kernel = pair_of(call, "kernel_shape");
   const auto auto_pad = call.text("auto_pad", "NOTSET");
-  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+  if (is_same(auto_pad)) {
     pad_same(shape, window, auto_pad == "SAME_UPPER", window.pads);
   } else if (auto_pad == "NOTSET") {
     window.pads = explicit_pads(call);
   }
   window.ceil_mode = needs_ceil(call, shape, window);
+  return window;
+}
+
+Window read_pool_window(const Call& call, NodeId x) {
+  const auto window = read_window(call, x);
+  const auto& shape = call.shape(x);
+  const bool same = is_same(call.text("auto_pad", "NOTSET"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto sliding = window.along(shape, i);
+    if (!same && std::max(sliding.before, sliding.after) >= sliding.kernel)
+      call.fail("a pad is as large as the window");
+    // onnxruntime leaves dilations out of the pads, and pads a stride beyond the window negatively.
+    const auto rest = sliding.size - (sliding.size - 1) / sliding.stride * sliding.stride;
+    if (same && (sliding.dilation > 1 || rest > sliding.kernel + 1))
+      call.fail("auto_pad with dilations, or with a stride that passes over pixels, means another "
+                "thing in each runtime: write the pads in numbers");
+  }
   return window;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "models/programs.h"
 #include "models/torchscript/interpreter.h"
 
@@ -9,7 +11,8 @@ Model import_torchscript(const formats::TorchScript& file, const LoadOptions& op
   // The code of a network is seldom bound to the size that it was traced with, so a given one
   // counts first.
   auto shape = file.traced_shape.empty() ? Shape{-1, -1, -1, -1} : file.traced_shape;
-  if (options.image_size > 0 && shape.size() == 4) shape[2] = shape[3] = options.image_size;
+  if (options.image_size[0] > 0 && shape.size() == 4)
+    std::copy(options.image_size.begin(), options.image_size.end(), shape.begin() + 2);
   const auto image = program.add_input(shape);
   auto model = program.finish(torchscript::Interpreter(file, program).run(image));
   model.format = "torchscript";

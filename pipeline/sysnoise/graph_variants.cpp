@@ -73,6 +73,7 @@ models::Model rounded(const models::Model& model, at::ScalarType type) {
   models::Model result = model;
   result.graph = Graph{};
   result.graph.input_shape = model.graph.input_shape;
+  result.graph.signature = model.graph.signature;
   const auto op = std::make_shared<Rounding>(type);
   const auto consumers = model.graph.consumers();
   std::vector<NodeId> moved;

@@ -203,6 +203,7 @@ class Meter {
     models::ParameterStore parameters = model_.parameters;
     Graph graph;
     graph.input_shape = model_.graph.input_shape;
+    graph.signature = model_.graph.signature;
     graph.input = graph.add({own_name("images"), models::Input{}, {}});
     std::map<NodeId, NodeId> copies;
     for_each_border(model_.graph, reached, [&](NodeId id) {

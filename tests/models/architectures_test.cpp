@@ -118,7 +118,7 @@ TEST(Architectures, ComputeLogitsWithThePublishedNumberOfOperations) {
 }
 
 TEST(Build, TakesAnotherImageSize) {
-  const auto model = build("resnet18", {}, {.image_size = 64});
+  const auto model = build("resnet18", {}, {.image_size = {64, 64}});
   EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{3, 64, 64}));
   EXPECT_EQ(run(model, image_for(model, 1)).sizes(), (at::IntArrayRef{1, 1000}));
 }

@@ -57,7 +57,7 @@ TEST(Exporter, IsReadFromItsFiles) {
         File{"resnet20_padded.folded.pt", "none", 0, 19, "optimize_numerics=False"},
         File{"mobilenet_v3_small_dynamo.onnx", "usable", 0, 18, "dynamo=True"}}) {
     SCOPED_TRACE(name);
-    const Model model = load(test::network_path(name), {.image_size = 32});
+    const Model model = load(test::network_path(name), {.image_size = {32, 32}});
     EXPECT_EQ(name_of(inspect_batch_norm(model).kind), kind);
     const auto census = count_batch_norm(model);
     EXPECT_EQ(census.look_folded.size(), folded);

@@ -24,7 +24,7 @@ formats::NamedArrays state_of(const Model& model) {
 }
 
 Model network(const std::string& name, const std::string& implementation) {
-  return build(name, {}, {.seed = 3, .image_size = 64, .implementation = implementation});
+  return build(name, {}, {.seed = 3, .image_size = {64, 64}, .implementation = implementation});
 }
 
 at::Tensor logits(const Model& model) {
@@ -49,7 +49,7 @@ struct HuggingFace : testing::Test {
     formats::write_safetensors(folder_ / name, {tensors, {}});
   }
   std::string refusal(ErrorCode code) const {
-    return test::error_message(code, [&] { load(folder_.path(), {.image_size = 64}); });
+    return test::error_message(code, [&] { load(folder_.path(), {.image_size = {64, 64}}); });
   }
   test::TempFolder folder_;
 };
@@ -115,7 +115,7 @@ TEST_F(HuggingFace, ResNetOfTransformersIsTorchvisions) {
   }
   config(kResNet);
   weights(state);
-  const Model model = load(folder_.path(), {.image_size = 64});
+  const Model model = load(folder_.path(), {.image_size = {64, 64}});
   EXPECT_EQ(model.architecture, "resnet18");
   EXPECT_EQ(model.classes, 2);
   EXPECT_TRUE(at::allclose(logits(model), logits(truth).slice(1, 0, 2), 1e-5, 1e-5));

@@ -44,7 +44,7 @@ TEST(ImageSize, IsAskedForWhereTheFileLeavesItOpen) {
   file.node("Relu", {"x"}, {"y"});
   EXPECT_THROW(file.import(), Error);
   LoadOptions options;
-  options.image_size = 6;
+  options.image_size = {6, 6};
   const auto model = file.import(options);
   EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 6, 6}));
 }

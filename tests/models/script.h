@@ -29,7 +29,7 @@ inline formats::TorchScript script(const std::string& body,
 
 inline models::LoadOptions sized(std::int64_t image_size) {
   models::LoadOptions options;
-  options.image_size = image_size;
+  options.image_size = {image_size, image_size};
   return options;
 }
 

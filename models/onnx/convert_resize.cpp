@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resize and Upsample. Enlarging by whole factors to the nearest value is a Resize, which only
+// moves values; everything else is an Interpolate.
+#include <algorithm>
+#include <cmath>
+
+#include "models/onnx/converters.h"
+
+namespace zsq::models::onnx {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+struct Target {  // height and width
+  Pair size;
+  std::array<double, 2> scale;  // output / input, as the file gives it or as it follows
+};
+
+std::vector<double> numbers(const Call& call, std::size_t input) {
+  const auto tensor = call.constant(input).to(at::kDouble).flatten().contiguous();
+  return {tensor.data_ptr<double>(), tensor.data_ptr<double>() + tensor.numel()};
+}
+
+// Upsample of opset 7 and 8 has the scales as an attribute, later ones as input 1; in Resize they
+// are input 2 from opset 11 on.
+std::vector<double> given_scales(const Call& call) {
+  if (call.node().op_type == "Upsample") {
+    return call.has(1) ? numbers(call, 1)
+                       : call.numbers("scales").value_or(std::vector<double>{});
+  }
+  const std::size_t at = call.opset() < 11 ? 1 : 2;
+  return call.has(at) ? numbers(call, at) : std::vector<double>{};
+}
+
+// The axes that scales and sizes speak of.
+std::vector<std::size_t> resized_axes(const Call& call) {
+  const auto axes = call.integers("axes").value_or(Dims{0, 1, 2, 3});
+  std::vector<std::size_t> result;
+  for (const auto axis : axes) {
+    const auto at = axis < 0 ? axis + 4 : axis;
+    if (at < 0 || at > 3) call.fail("an axis is out of range");
+    if (std::count(result.begin(), result.end(), at) > 0) call.fail("an axis is named twice");
+    result.push_back(static_cast<std::size_t>(at));
+  }
+  return result;
+}
+
+std::int64_t whole_size(const Call& call, double size) {
+  if (!(size >= 1 && size <= static_cast<double>(kMaxExtent)))
+    call.fail("a side becomes empty or implausibly large");
+  return static_cast<std::int64_t>(size);
+}
+
+Target from_scales(const Call& call, const Shape& x, const std::vector<double>& scales) {
+  const auto axes = resized_axes(call);
+  if (scales.size() != axes.size()) call.fail("one scale per axis was expected");
+  Target target{{x[2], x[3]}, {1, 1}};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] < 2 && scales[i] != 1) call.fail("only height and width can be resized");
+    if (axes[i] < 2) continue;
+    target.scale[axes[i] - 2] = scales[i];
+    // The factor is a float in the file: what it makes of the side is calculated in float, too.
+    target.size[axes[i] - 2] = whole_size(
+        call,
+        std::floor(static_cast<float>(scales[i]) * static_cast<float>(x[axes[i]])));
+  }
+  return target;
+}
+
+Target from_sizes(const Call& call, const Shape& x, const Dims& sizes) {
+  const auto axes = resized_axes(call);
+  if (sizes.size() != axes.size()) call.fail("one size per axis was expected");
+  const auto policy = call.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    call.fail("keep_aspect_ratio_policy '" + policy + "' is not known");
+  Target target{{x[2], x[3]}, {1, 1}};
+  double common = policy == "not_larger" ? 1e30 : 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const bool kept = axes[i] == 0 ? call.is_batch(sizes[i]) : sizes[i] == x[axes[i]];
+    if (axes[i] < 2 && (!kept || policy != "stretch"))
+      call.fail("only height and width can be resized");
+    if (axes[i] < 2) continue;
+    auto& size = target.size[axes[i] - 2];
+    size = whole_size(call, static_cast<double>(sizes[i]));
+    const double scale = static_cast<double>(size) / static_cast<double>(x[axes[i]]);
+    target.scale[axes[i] - 2] = scale;
+    common = policy == "not_larger" ? std::min(common, scale) : std::max(common, scale);
+  }
+  if (policy == "stretch") return target;
+  for (const auto axis : axes) {
+    target.scale[axis - 2] = common;
+    target.size[axis - 2] =
+        whole_size(call, std::floor(common * static_cast<double>(x[axis]) + 0.5));
+  }
+  return target;
+}
+
+Target read_target(const Call& call, const Shape& x) {
+  if (const auto scales = given_scales(call); !scales.empty()) return from_scales(call, x, scales);
+  if (call.node().op_type == "Upsample" || !call.has(3))
+    call.fail("scales or sizes for height and width were expected");
+  return from_sizes(call, x, call.integers(3));
+}
+
+void read_coordinates(const Call& call, Interpolate& op) {
+  if (call.opset() < 11 || call.node().op_type == "Upsample") {
+    op.coordinates = ResizeCoordinates::asymmetric;
+    op.rounding = NearestRounding::floor;
+    return;
+  }
+  static const std::map<std::string, ResizeCoordinates> kCoordinates{
+      {"half_pixel", ResizeCoordinates::half_pixel},
+      {"pytorch_half_pixel", ResizeCoordinates::pytorch_half_pixel},
+      {"align_corners", ResizeCoordinates::align_corners},
+      {"asymmetric", ResizeCoordinates::asymmetric},
+      {"tf_half_pixel_for_nn", ResizeCoordinates::half_pixel}};
+  static const std::map<std::string, NearestRounding> kRoundings{
+      {"floor", NearestRounding::floor},
+      {"ceil", NearestRounding::ceil},
+      {"round_prefer_floor", NearestRounding::round_prefer_floor},
+      {"round_prefer_ceil", NearestRounding::round_prefer_ceil}};
+  const auto name = call.text("coordinate_transformation_mode", "half_pixel");
+  const auto nearest = call.text("nearest_mode", "round_prefer_floor");
+  const auto coordinates = kCoordinates.find(name);
+  const auto rounding = kRoundings.find(nearest);
+  if (coordinates == kCoordinates.end())
+    call.fail("coordinate_transformation_mode '" + name + "' is not known");
+  if (rounding == kRoundings.end()) call.fail("nearest_mode '" + nearest + "' is not known");
+  op.coordinates = coordinates->second;
+  op.rounding = rounding->second;
+  if (name != "tf_half_pixel_for_nn") return;
+  // Half a pixel further than half_pixel: rounded down, it is that rounded to the nearest.
+  if (op.mode != InterpolationMode::nearest || nearest != "floor")
+    call.fail("tf_half_pixel_for_nn is known with nearest_mode 'floor' only");
+  op.rounding = NearestRounding::round_prefer_ceil;
+}
+
+Interpolate read_interpolation(const Call& call, const Shape& x) {
+  Interpolate op;
+  const auto target = read_target(call, x);
+  op.size = target.size;
+  op.scale = target.scale;
+  const auto mode = call.text("mode", "nearest");
+  if (mode == "nearest") {
+    op.mode = InterpolationMode::nearest;
+  } else if (mode == "linear" || mode == "bilinear") {
+    op.mode = InterpolationMode::linear;
+  } else if (mode == "cubic") {
+    op.mode = InterpolationMode::cubic;
+  } else {
+    call.fail("mode '" + mode + "' is not known");
+  }
+  read_coordinates(call, op);
+  op.cubic_coefficient = call.number("cubic_coeff_a", -0.75);
+  op.antialias = call.integer("antialias", 0) != 0;
+  op.exclude_outside = call.integer("exclude_outside", 0) != 0;
+  return op;
+}
+
+// Whether each value is repeated, a whole number of times: the place of output o is then
+// floor(o / s) in all of these forms.
+bool repeats(const Interpolate& op, const Shape& x) {
+  if (op.mode != InterpolationMode::nearest) return false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double scale = op.scale[i];
+    if (scale < 1 || scale != std::floor(scale) ||
+        op.size[i] != x[i + 2] * static_cast<std::int64_t>(scale))
+      return false;
+  }
+  const bool rounds = op.rounding == NearestRounding::round_prefer_floor ||
+                      op.rounding == NearestRounding::round_prefer_ceil;
+  switch (op.coordinates) {
+    case ResizeCoordinates::asymmetric:
+      return op.rounding == NearestRounding::floor;
+    case ResizeCoordinates::half_pixel:
+    case ResizeCoordinates::pytorch_half_pixel:
+      return rounds;
+    case ResizeCoordinates::align_corners:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+void convert_resize(Call& call) {
+  const auto x = call.activation(0);
+  const auto& shape = call.shape(x);
+  if (shape.size() != 4) call.fail("needs an input N x C x H x W");
+  const auto op = read_interpolation(call, shape);
+  if (op.size == Pair{shape[2], shape[3]} && op.scale == std::array<double, 2>{1, 1} &&
+      (op.mode != InterpolationMode::nearest || repeats(op, shape)))
+    return call.bind({x, {}});
+  if (!repeats(op, shape)) {
+    call.emit(op, {x});
+    return;
+  }
+  call.emit(Resize{{op.size[0] / shape[2], op.size[1] / shape[3]}}, {x});
+}
+
+}  // namespace zsq::models::onnx
