@@ -13,7 +13,7 @@ offences() {
   [[ -x $file ]] || echo "is not executable"
   bash -n "$file" 2> /dev/null || echo "is not valid bash"
   [[ $(sed -n 2p "$file") == "# SPDX-License-Identifier: Apache-2.0" ]] || echo "has no licence in its second line"
-  for key in Where Packages Guess Seen Do; do
+  for key in Where Packages Guess Seen 'Do'; do
     grep -q "^# $key: ." "$file" || echo "has no '# $key:' in its header"
   done
   grep -q '^# > .' "$file" || echo "shows no output ('# > ') in its header"
