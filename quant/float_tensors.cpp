@@ -8,11 +8,6 @@ namespace {
 using models::Graph;
 using models::NodeId;
 
-// Operators that no target runs in integers: float islands between quantized tensors.
-bool is_float_island(const models::Node& node) {
-  return models::is<models::LayerNorm>(node) || models::is<models::Gelu>(node);
-}
-
 // What multiplies or adds, and so runs in integers where its inputs are quantized.
 bool computes(const models::Node& node) {
   return is_layer(node) || models::is<models::Add>(node) || models::is<models::Mul>(node);

@@ -11,6 +11,14 @@ namespace zsq::quant {
 using models::Graph;
 using models::NodeId;
 
+bool is_float_island(const models::Node& node) {
+  return models::is<models::LayerNorm>(node) || models::is<models::Gelu>(node) ||
+         models::is<models::Elementwise>(node) || models::is<models::PRelu>(node) ||
+         models::is<models::Binary>(node) || models::is<models::MatMul>(node) ||
+         models::is<models::Reduce>(node) || models::is<models::Interpolate>(node) ||
+         models::is<models::Softmax>(node);
+}
+
 Ends find_ends(const Graph& graph) {
   const std::size_t n = graph.nodes.size();
   std::vector<bool> behind(n);
@@ -99,11 +107,20 @@ class DeployPlacer {
   std::int64_t asks(NodeId id) const {
     const auto& node = graph_[id];
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
-    if (!is_layer(node)) return rules_.layers_alone ? kFloatInput : options_.add_bits;
+    if (!is_layer(node))
+      return rules_.layers_alone || reads_islands(node) ? kFloatInput : options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
     if (ends_.second[id] && options_.second_input_bits) return options_.second_input_bits;
     return ends_.last[id] ? end_bits() : options_.activations.num_bits;
+  }
+
+  // An island whose inputs come from islands alone is part of one.
+  bool reads_islands(const models::Node& node) const {
+    return is_float_island(node) &&
+           std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+             return is_float_island(graph_[input]) || models::is<models::Parameter>(graph_[input]);
+           });
   }
 
   // The consumer becomes one with `id` when integers run, so nothing is quantized between them.
@@ -121,6 +138,7 @@ class DeployPlacer {
     const auto& node = graph_[consumer];
     if (is_layer(node) && node.inputs[0] != id) return;  // its weight
     if (absorbs(id, consumer)) return;
+    if (models::is<models::Parameter>(graph_[id]) && is_float_island(node)) return;
     if (is_pass_through(rules_, node)) {
       const auto& behind = placement.bits[consumer];
       if (!behind.empty()) placement.bits[id].insert(*behind.begin());

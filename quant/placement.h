@@ -13,6 +13,9 @@ inline bool is_layer(const models::Node& node) {
   return models::is<models::Conv2d>(node) || models::is<models::Linear>(node);
 }
 
+// Operators that no target runs in integers: float islands between quantized tensors.
+bool is_float_island(const models::Node& node);
+
 // Index = NodeId: a layer with no other layer before it, with none but such before it, with none
 // after it.
 struct Ends {
@@ -33,7 +36,8 @@ struct Placement {
 
 // paper: one quantizer after each Clip that starts at 0. deploy: every tensor that an integer
 // operator or a layer reads, except where an operator disappears into its neighbour (a BatchNorm
-// into the layer before it, a Clip into the quantizer after it).
+// into the layer before it, a Clip into the quantizer after it), between float islands, and for the
+// constants of these.
 Placement place(const models::Graph& graph, const QuantOptions& options);
 
 }  // namespace zsq::quant

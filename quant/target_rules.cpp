@@ -21,7 +21,7 @@ TargetRules onnxruntime_rules() {
                      {"MaxPool", pass_through, true},  {"Flatten", pass_through, true},
                      {"Reshape", pass_through, true},  {"Transpose", pass_through, true},
                      {"Slice", pass_through, true},    {"Pad", pass_through, true},
-                     {"Resize", pass_through, true}};
+                     {"Expand", pass_through, true},   {"Resize", pass_through, true}};
   rules.hard_swish_is_product = true;
   return rules;
 }

@@ -61,7 +61,7 @@ double error_power(const Graph& graph, NodeId source, const QuantizerSpec& spec)
 class Statistics {
  public:
   explicit Statistics(const Student& student)
-      : graph_(student.graph), values_(graph_, student.parameters, sources(graph_)) {}
+      : graph_(student.graph), values_(graph_, student.parameters, sources(graph_), Purpose::ranges) {}
 
   Range range(NodeId source, const QuantizerSpec& spec) const {
     return range_from_statistics(graph_, values_, source, spec);

@@ -45,22 +45,14 @@ at::Tensor mixed(const at::Tensor& matrix, const at::Tensor& rows) {
   });
 }
 
-// Rows whose value at z_k is the quantile Phi(z_k) of values [n, ...] with probabilities f64 [n]:
-// linear in z between the middles of the steps of their distribution function.
-at::Tensor quantiles(const at::Tensor& values, const at::Tensor& probability) {
-  const auto flat = values.flatten(1).t().contiguous();  // [values, n]
-  const auto [sorted, order] = flat.sort(1);
-  const auto share = probability.to(values.device()).index({order});
-  const auto z = at::special_ndtri(share.cumsum(1).sub(share, 0.5).clamp(1e-15, 1 - 1e-15));
-  const auto wanted = nodes().to(values.device()).expand({flat.size(0), kNodes}).contiguous();
-  const auto right = at::searchsorted(z, wanted).clamp(1, flat.size(1) - 1);
-  const auto left = right - 1;
-  const auto z0 = z.gather(1, left), z1 = z.gather(1, right);
-  const auto t = wanted.sub(z0).div(z1.sub(z0).clamp_min(1e-12)).clamp(0, 1).to(flat.options());
-  const auto rows = sorted.gather(1, left).lerp(sorted.gather(1, right), t);  // [values, kNodes]
-  std::vector<std::int64_t> shape = values.sizes().vec();
-  shape[0] = kNodes;
-  return rows.t().reshape(shape);
+// [groups, kNodes]: the mean of `size` neighbouring nodes, and the groups' probabilities.
+std::pair<at::Tensor, at::Tensor> grouping(int size) {
+  const std::int64_t count = (kNodes + size - 1) / size;
+  const auto groups = at::arange(kNodes, at::kLong).div(size, "floor");
+  const auto p = at::zeros({count}, at::kDouble).index_add(0, groups, probabilities());
+  const auto averaging = at::zeros({count, kNodes}, at::kDouble);
+  averaging.scatter_(0, groups.unsqueeze(0), probabilities().div(p.index({groups})).unsqueeze(0));
+  return {averaging, p};
 }
 
 // Within the bounds that the values had.
@@ -85,10 +77,7 @@ at::Tensor independent(const at::Tensor& x, const at::Tensor& y, Pair op, Pair o
       const auto factor = v.div(variance(wide).clamp_min(1e-30)).sqrt();
       return wide.sub(mean(wide)).mul(factor).add(m);
     }
-    const auto groups = at::arange(kNodes, at::kLong).div(kGroup, "floor");
-    const auto p = at::zeros({kGroups}, at::kDouble).index_add(0, groups, probabilities());
-    auto averaging = at::zeros({kGroups, kNodes}, at::kDouble);
-    averaging.scatter_(0, groups.unsqueeze(0), probabilities().div(p.index({groups})).unsqueeze(0));
+    const auto [averaging, p] = grouping(kGroup);
     const auto pairs = op(a.unsqueeze(1), mixed(averaging, b).unsqueeze(0)).flatten(0, 1);
     const auto rows = quantiles(pairs, probabilities().unsqueeze(1).mul(p).flatten());
     return with_moments(rows, m, v);
@@ -161,6 +150,32 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& y) {
         const auto u = variance(a), v = variance(b);
         return u * v + u * mean(b).square() + v * mean(a).square();
       });
+}
+
+at::Tensor quantiles(const at::Tensor& values, const at::Tensor& probability) {
+  const auto flat = values.flatten(1).t().contiguous();  // [values, n]
+  const auto [sorted, order] = flat.sort(1);
+  const auto share = probability.to(values.device()).index({order});
+  const auto z = at::special_ndtri(share.cumsum(1).sub(share, 0.5).clamp(1e-15, 1 - 1e-15));
+  const auto wanted = nodes().to(values.device()).expand({flat.size(0), kNodes}).contiguous();
+  const auto right = at::searchsorted(z, wanted).clamp(1, flat.size(1) - 1);
+  const auto left = right - 1;
+  const auto z0 = z.gather(1, left), z1 = z.gather(1, right);
+  const auto t = wanted.sub(z0).div(z1.sub(z0).clamp_min(1e-12)).clamp(0, 1).to(flat.options());
+  const auto rows = sorted.gather(1, left).lerp(sorted.gather(1, right), t);  // [values, kNodes]
+  std::vector<std::int64_t> shape = values.sizes().vec();
+  shape[0] = kNodes;
+  return rows.t().reshape(shape);
+}
+
+at::Tensor of_independent(const at::Tensor& x, const at::Tensor& y, const PairFunction& function) {
+  return elementwise({x, y}, [&](const std::vector<at::Tensor>& in) {
+    const auto [averaging, p] = grouping(2);
+    if (std::max(in[0].numel(), in[1].numel()) * p.numel() > kMost)
+      return function(in[0], mean(in[1]));
+    const auto pairs = function(in[0].unsqueeze(1), mixed(averaging, in[1]).unsqueeze(0));
+    return quantiles(pairs.flatten(0, 1), probabilities().unsqueeze(1).mul(p).flatten());
+  });
 }
 
 at::Tensor largest_of(const at::Tensor& rows, double n) {

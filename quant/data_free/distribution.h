@@ -37,6 +37,15 @@ at::Tensor distinct(const at::Tensor& rows);
 at::Tensor sum(const at::Tensor& x, const at::Tensor& y);
 at::Tensor product(const at::Tensor& x, const at::Tensor& y);
 
+// Rows of values [n, ...] with the probabilities f64 [n]: at z_k the quantile Phi(z_k), linear in z
+// between the middles of the steps of their distribution function.
+at::Tensor quantiles(const at::Tensor& values, const at::Tensor& probabilities);
+
+// `function` of independent x and y where no law gives the moments: quantiles of its values at all
+// pairs of nodes (those of y in pairs). Of more than 2^26 / kNodes values the mean of y is taken.
+using PairFunction = std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>;
+at::Tensor of_independent(const at::Tensor& x, const at::Tensor& y, const PairFunction& function);
+
 // The largest of n independent values with one distribution: F_max = F^n. n need not be whole.
 at::Tensor largest_of(const at::Tensor& rows, double n);
 // Deviations from the mean times `factor`.

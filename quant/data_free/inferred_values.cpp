@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "quant/data_free/moments.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -20,12 +19,12 @@ constexpr std::int64_t kMostValues = 4096;
 }  // namespace
 
 InferredValues::InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
-                               const std::vector<NodeId>& nodes)
+                               const std::vector<NodeId>& nodes, Purpose purpose)
     : graph_(graph) {
   std::vector<NodeId> wanted;
   for (NodeId id : nodes)
     if (rows_.try_emplace(before_clip(id)).second) wanted.push_back(before_clip(id));
-  const auto rows = activation_distributions(graph, parameters, wanted);
+  const auto rows = activation_distributions(graph, parameters, wanted, purpose);
   for (std::size_t i = 0; i < wanted.size(); ++i) rows_[wanted[i]] = rows[i];
 }
 

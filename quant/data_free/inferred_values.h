@@ -5,6 +5,7 @@
 #include <map>
 
 #include "quant/data_free/distribution.h"
+#include "quant/data_free/moments.h"
 
 namespace zsq::quant {
 
@@ -12,7 +13,7 @@ class InferredValues {
  public:
   // Keeps a reference to the graph.
   InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
-                 const std::vector<models::NodeId>& nodes);
+                 const std::vector<models::NodeId>& nodes, Purpose purpose = Purpose::estimates);
 
   // One of `nodes`: values f32 [n, values of the tensor that differ in their distribution], at most
   // 4096 of the latter, and probabilities f32 [n, 1].

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "models/execute.h"
 #include "quant/data_free/distribution.h"
+#include "quant/data_free/operator_rows.h"
 #include "quant/data_free/sources.h"
 #include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
@@ -26,27 +28,21 @@ using models::NodeId;
 using models::ParameterStore;
 using Inputs = std::vector<at::Tensor>;
 
-// Average correlation of two different places of a channel, after ReLU, over images: in a window,
-// in a map. Measured on dead leaves in layers of ResNet-20, EfficientNet-Lite0 and four networks
-// with random weights: 0.18 to 0.29 in windows of 2 x 2, whose largest value is that of 4^0.7
-// independent ones; in a whole map 0.05 to 0.13 on average over the layers, 0.23 to 0.35 in the
-// layer where it is highest. The latter counts, because what is averaged over a map has tails that
-// are not normal: few images show what a late channel looks for.
-constexpr double kNearCorrelation = 0.3, kFarCorrelation = 0.35;
+// Of the squared distance to 0; half of the distance.
+constexpr double kOtherSide = 0.25;
 
 // The interpreter carries rows through a network as a batch of images. Operators that act on each
 // value alone or move values run as they are; each of the others is replaced by one of these.
 class RowsOp : public models::CustomOp {
  public:
-  using Rule = std::function<at::Tensor(const Inputs&, const ParameterStore&)>;
-  explicit RowsOp(Rule rule) : rule_(std::move(rule)) {}
+  explicit RowsOp(RowsRule rule) : rule_(std::move(rule)) {}
   std::string kind() const override { return "rows"; }
   at::Tensor forward(const Inputs& inputs, const ParameterStore& parameters) const override {
     return rule_(inputs, parameters);
   }
 
  private:
-  Rule rule_;
+  RowsRule rule_;
 };
 
 // One node as a network, for values of any number.
@@ -59,21 +55,6 @@ at::Tensor run_alone(const Node& node, const at::Tensor& x, const ParameterStore
   graph.output = graph.add(std::move(alone));
   return models::execute(graph, parameters, x);
 }
-
-// The sizes of as many rows as `rows` has, of a tensor that is `shape` for one image.
-models::Shape sizes_of(models::Shape shape, const at::Tensor& rows) {
-  shape[0] = rows.size(0);
-  return shape;
-}
-at::Tensor as_large_as(const models::Shape& shape, const at::Tensor& rows) {
-  return rows.expand(sizes_of(shape, rows));
-}
-
-bool same_everywhere(const at::Tensor& x) {
-  return x.dim() == 4 && (x.size(2) == 1 || x.stride(2) == 0) &&
-         (x.size(3) == 1 || x.stride(3) == 0);
-}
-at::Tensor one_place(const at::Tensor& x) { return x.narrow(2, 0, 1).narrow(3, 0, 1); }
 
 at::Tensor batch_norm_rows(const Node& node, const at::Tensor& x,
                            const ParameterStore& parameters) {
@@ -100,8 +81,11 @@ at::Tensor layer_norm_rows(const Node& node, const at::Tensor& x,
                                           gamma.square().view(shape)));
 }
 
+// Channels whose rows are to reach beyond 0 (Purpose::ranges).
+enum class Caution { none, negative, all };
+
 at::Tensor layer_rows(const Node& node, const Inputs& inputs, const models::Shape& shape,
-                      const ParameterStore& parameters) {
+                      const ParameterStore& parameters, Caution caution) {
   const auto& weight = inputs.size() > 1 ? inputs[1] : parameters.at(node.params.at("weight"));
   const auto* conv = models::get_if<models::Conv2d>(node);
   const bool pointwise = conv && conv->pads == models::Pads{} && weight[0][0].numel() == 1;
@@ -111,14 +95,41 @@ at::Tensor layer_rows(const Node& node, const Inputs& inputs, const models::Shap
   auto mean = apply_layer(layer, distribution::mean(x), weight);
   if (const auto bias = node.params.find("bias"); bias != node.params.end()) {
     const auto& values = parameters.at(bias->second);
-    mean = mean + (mean.dim() == 4 ? values.view({1, -1, 1, 1}) : values);
+    mean = mean + (conv ? values.view({1, -1, 1, 1}) : values);
   }
   const auto variance = apply_layer(layer, distribution::variance(x), weight.square());
-  return as_large_as(shape, distribution::normal(mean, variance));
+  const auto rows = distribution::normal(mean, variance);
+  if (caution == Caution::none) return as_large_as(shape, rows);
+  const auto wide = distribution::normal(mean, variance.maximum(mean.square().mul(kOtherSide)));
+  const auto inward = rows.sub(mean).mul(mean).lt(0);  // rows on the side of 0
+  const auto widened = caution == Caution::all ? inward : inward.logical_and(mean.lt(0));
+  return as_large_as(shape, at::where(widened, wide, rows));
 }
 
-double averaging_factor(double correlation, std::int64_t values) {
-  return std::sqrt(correlation + (1 - correlation) / static_cast<double>(values));
+// What the reader of a layer's output asks for, behind quantizers and moved values.
+Caution caution_for(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers,
+                    NodeId id) {
+  if (id == graph.output && graph.signature.function != models::OutputFunction::none)
+    return Caution::all;
+  Caution caution = Caution::none;
+  for (const NodeId reader : consumers[id]) {
+    const Node& node = graph[reader];
+    const auto* clip = models::get_if<models::Clip>(node);
+    const bool passes = models::is<models::Custom>(node) || models::is<models::Flatten>(node) ||
+                        models::is<models::Reshape>(node) || models::is<models::Slice>(node) ||
+                        models::is<models::Transpose>(node);
+    if (passes)
+      caution = std::max(caution, caution_for(graph, consumers, reader));
+    else if (is_function(node))
+      caution = std::max(caution, clip && clip->lo == 0 ? Caution::negative : Caution::all);
+  }
+  return caution;
+}
+
+// The sizes of as many rows as `rows` has, of a tensor that is `shape` for one image.
+models::Shape as_rows(models::Shape shape, const at::Tensor& rows) {
+  shape[0] = rows.size(0);
+  return shape;
 }
 
 at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Shape& shape,
@@ -127,7 +138,7 @@ at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Sha
     const auto places = rows.size(2) * rows.size(3);
     const auto average = same_everywhere(rows) ? one_place(rows) : rows.mean({2, 3}, true);
     return distribution::shrunk(average, averaging_factor(kFarCorrelation, places))
-        .reshape(sizes_of(shape, rows));
+        .reshape(as_rows(shape, rows));
   }
   if (const auto* pool = models::get_if<models::AvgPool>(node)) {
     const bool even =
@@ -156,7 +167,7 @@ bool pads_channels_only(const models::Pad& pad) {
          std::all_of(pad.after.begin() + 2, pad.after.end(), zero);
 }
 
-RowsOp::Rule pair_rule(const Node& node, bool one_source) {
+RowsRule pair_rule(const Node& node, bool one_source) {
   if (models::is<models::Mul>(node))
     return [one_source](const Inputs& in, const ParameterStore&) {
       if (!one_source) return distribution::product(in[0], in[1]);
@@ -169,7 +180,7 @@ RowsOp::Rule pair_rule(const Node& node, bool one_source) {
 }
 
 // The rule for a node that does not run as it is; none for the others.
-RowsOp::Rule rule_of(const Node& node, bool one_source, const models::Shape& shape) {
+RowsRule rule_of(const Node& node, bool one_source, const models::Shape& shape, Caution caution) {
   if (models::is<models::BatchNorm>(node))
     return [node](const Inputs& in, const ParameterStore& p) {
       return batch_norm_rows(node, in[0], p);
@@ -211,15 +222,15 @@ RowsOp::Rule rule_of(const Node& node, bool one_source, const models::Shape& sha
       return pool_rows(node, in[0], shape, p);
     };
   if (is_layer(node))
-    return [node, shape](const Inputs& in, const ParameterStore& p) {
-      return layer_rows(node, in, shape, p);
+    return [node, shape, caution](const Inputs& in, const ParameterStore& p) {
+      return layer_rows(node, in, shape, p, caution);
     };
   if (models::is<models::Custom>(node))  // a quantizer
     return [](const Inputs& in, const ParameterStore&) { return in[0]; };
   return nullptr;
 }
 
-Graph rows_graph(const Graph& network, const ParameterStore& parameters) {
+Graph rows_graph(const Graph& network, const ParameterStore& parameters, Purpose purpose) {
   Graph graph = network;
   const auto shapes = models::infer_shapes(network, parameters);
   const auto consumers = network.consumers();
@@ -227,7 +238,13 @@ Graph rows_graph(const Graph& network, const ParameterStore& parameters) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     Node& node = graph.nodes[i];
-    auto rule = rule_of(node, sources[i] != id, shapes[i]);
+    std::vector<bool> constants;
+    for (const NodeId input : node.inputs) constants.push_back(is_constant(network, input));
+    auto rule = operator_rule(node, sources[i] != id, constants, shapes[i]);
+    const bool cautious = purpose == Purpose::ranges && is_layer(node);
+    if (!rule)
+      rule = rule_of(node, sources[i] != id, shapes[i],
+                     cautious ? caution_for(network, consumers, id) : Caution::none);
     // BatchNorm knows its output: of its layer the shape is enough.
     if (is_layer(node) && following_batch_norm(network, consumers, id) >= 0)
       rule = [shape = shapes[i]](const auto&, const ParameterStore&) {
@@ -251,7 +268,8 @@ at::Tensor apply_layer(const models::Node& layer, const at::Tensor& x, const at:
 
 std::vector<at::Tensor> activation_distributions(const Graph& graph,
                                                  const ParameterStore& parameters,
-                                                 const std::vector<NodeId>& nodes) {
+                                                 const std::vector<NodeId>& nodes,
+                                                 Purpose purpose) {
   const at::NoGradGuard no_grad;
   const auto [channels, height, width] = graph.input_shape;
   const auto options = parameters.at(parameters.names().front()).options();
@@ -259,7 +277,7 @@ std::vector<at::Tensor> activation_distributions(const Graph& graph,
   const auto images =
       as_large_as({1, channels, height, width}, distribution::normal(zero, zero.add(1)));
   models::Taps taps{nodes, {}};
-  models::execute(rows_graph(graph, parameters), parameters, images, &taps);
+  models::execute(rows_graph(graph, parameters, purpose), parameters, images, &taps);
   // A parameter of a sum or product has the same value in every image.
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (is_constant(graph, nodes[i])) taps.values[i] = constant_rows(taps.values[i]);

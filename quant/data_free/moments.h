@@ -7,14 +7,15 @@
 //   Clip, sigmoid, HardSwish, LeakyReLU, ...   f of the rows. Add and Mul of tensors that are
 //                     functions of one and the same tensor as well, so x * sigmoid(x) is exact
 //   Add, Mul          otherwise, of independent tensors: a squeeze-and-excitation gate, which
-//   hardly
-//                     varies, scales each channel
+//                     hardly varies, scales each channel
 //   Conv2d, Linear    without BatchNorm: N(W m + bias, W^2 s^2) (inputs independent), zeros at the
 //                     border
 //   AvgPool, GlobalAvgPool   of n values with the average correlation r of two of them
 //                     (moments.cpp): deviations times sqrt(r + (1 - r) / n)
 //   MaxPool           of n values: the largest of n^(1 - r) independent ones
-//   Pad, Concat, Slice, Resize, Flatten, ...   move values; a padded place is a constant
+//   Pad, Concat, Slice, Resize, Flatten, Reshape, Expand, ...   move values; a padded place is a
+//                     constant
+//   Elementwise, Binary, MatMul, Reduce, Softmax, Interpolate, ... quant/data_free/operator_rows.h
 //   network input     N(0, 1): images as they are normalised
 //   quantizers        pass on
 #pragma once
@@ -26,11 +27,18 @@ struct Moments {
   at::Tensor mean, variance;  // f32 [1, ...], the shape of the tensor for one image
 };
 
-// Of the outputs of `nodes`, in their order: rows f32 [distribution::kNodes, ...]. A Softmax may
-// only come after them.
+// What distributions are for. A layer without BatchNorm behind it has a mean that follows from its
+// weights, and a deviation only as far as its inputs are independent. Before a function, cautious
+// distributions therefore have, on the side where 0 lies, a deviation of at least half of the
+// mean's distance to 0, so that a range by them has values on both sides of 0 (of a ReLU only where
+// the mean is negative): a sigmoid of them can be 0 and 1.
+enum class Purpose { estimates, ranges };
+
+// Of the outputs of `nodes`, in their order: rows f32 [distribution::kNodes, ...].
 std::vector<at::Tensor> activation_distributions(const models::Graph& graph,
                                                  const models::ParameterStore& parameters,
-                                                 const std::vector<models::NodeId>& nodes);
+                                                 const std::vector<models::NodeId>& nodes,
+                                                 Purpose purpose = Purpose::estimates);
 std::vector<Moments> activation_moments(const models::Graph& graph,
                                         const models::ParameterStore& parameters,
                                         const std::vector<models::NodeId>& nodes);

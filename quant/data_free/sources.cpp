@@ -14,7 +14,8 @@ using models::NodeId;
 bool is_function(const Node& node) {
   return models::is<models::Clip>(node) || models::is<models::LeakyRelu>(node) ||
          models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node) ||
-         models::is<models::HardSwish>(node) || models::is<models::Gelu>(node);
+         models::is<models::HardSwish>(node) || models::is<models::Gelu>(node) ||
+         models::is<models::Elementwise>(node) || models::is<models::PRelu>(node);
 }
 
 bool is_constant(const Graph& graph, NodeId id) {
@@ -27,7 +28,8 @@ std::vector<NodeId> find_sources(const Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     sources.push_back(static_cast<NodeId>(i));
-    const bool pair = models::is<models::Add>(node) || models::is<models::Mul>(node);
+    const bool pair = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
+                      models::is<models::Binary>(node);
     if (!pair && !is_function(node) && !models::is<models::Custom>(node)) continue;
     std::vector<NodeId> read;
     for (NodeId input : node.inputs)
