@@ -25,7 +25,8 @@
 
 namespace zsq::quant {
 
-// As options.equalize says. depthwise: depthwise readers; inverted_residuals: linear layers as
+// In mode deploy parallel branches are merged first (quant/data_free/merge_branches.h). Then as
+// options.equalize says. depthwise: depthwise readers; inverted_residuals: linear layers as
 // well; neither where weights and activations have 8 bits, which gain nothing. all: dense readers
 // behind a ReLU as well, at any bits.
 models::Model equalize(models::Model model, const QuantOptions& options);
