@@ -86,8 +86,7 @@ at::Tensor average_pool(const AvgPool& op, const at::Tensor& x) {
     return at::avg_pool2d(x, op.kernel, op.stride, {op.pads[0], op.pads[1]}, op.ceil_mode,
                           op.count_include_pad);
   }
-  const auto sums =
-      at::avg_pool2d(fitted(op, x, 0), op.kernel, op.stride, {0, 0}, false, true, 1);
+  const auto sums = at::avg_pool2d(fitted(op, x, 0), op.kernel, op.stride, {0, 0}, false, true, 1);
   const auto counts = [&](std::size_t i) {
     return at::tensor(tap_counts(along(op, x, i), op.count_include_pad), at::kLong).to(x.options());
   };

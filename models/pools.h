@@ -5,7 +5,8 @@
 // ceil(...), of which one that begins after the last place of the map is dropped.
 //   MaxPool  the largest value on the map
 //   AvgPool  the sum of the values on the map over the number of taps on the map, or, with
-//            count_include_pad, on the map and its pads; taps beyond the pads (ceil mode) never count
+//            count_include_pad, on the map and its pads; taps beyond the pads (ceil mode) never
+//            count
 // Source: the ONNX specification, MaxPool-22 and AveragePool-22. onnxruntime 1.31 and PyTorch
 // compute the same.
 #pragma once

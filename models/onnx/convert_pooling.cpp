@@ -40,9 +40,8 @@ void emit_dilated_average(Call& call, NodeId x, const Window& window, bool count
   }
   call.charge(static_cast<double>(channels) * static_cast<double>(taps), at::kFloat);
   const auto name = call.unique_name(), weight = name + ".weight";
-  call.model().parameters.set(weight,
-                              at::full({channels, 1, window.kernel[0], window.kernel[1]},
-                                       1.0 / static_cast<double>(taps), at::kFloat));
+  call.model().parameters.set(weight, at::full({channels, 1, window.kernel[0], window.kernel[1]},
+                                               1.0 / static_cast<double>(taps), at::kFloat));
   auto y = call.append(name, conv, {x}, {{"weight", weight}});
   const auto share = counts[0].unsqueeze(1).mul(counts[1]).div(static_cast<double>(taps));
   if (!share.eq(1).all().item<bool>()) {
@@ -90,16 +89,5 @@ void convert_average_pool(Call& call) {
 }
 
 void convert_global_average_pool(Call& call) { call.emit(GlobalAvgPool{}, {call.activation(0)}); }
-
-void convert_reduce_mean(Call& call) {
-  const auto x = call.activation(0);
-  auto axes = call.integers_of("axes", 1).value_or(std::vector<std::int64_t>{});
-  for (auto& axis : axes) axis += axis < 0 ? 4 : 0;
-  std::sort(axes.begin(), axes.end());
-  if (call.shape(x).size() != 4 || axes != std::vector<std::int64_t>{2, 3}) {
-    call.fail("only the mean over height and width is known");
-  }
-  call.emit(GlobalAvgPool{call.integer("keepdims", 1) != 0}, {x});
-}
 
 }  // namespace zsq::models::onnx

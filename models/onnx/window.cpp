@@ -63,10 +63,14 @@ Sliding Window::along(const Shape& x, std::size_t i) const {
   return {x[i + 2], kernel[i], stride[i], pads[i], pads[i + 2], dilation[i], ceil_mode};
 }
 
+Window read_stride(const Call& call, Pair kernel) {
+  return {kernel, pair_of(call, "strides"), pair_of(call, "dilations"), {}, false};
+}
+
 Window read_window(const Call& call, NodeId x, Pair kernel) {
   const auto& shape = call.shape(x);
   if (shape.size() != 4) call.fail("needs an input N x C x H x W");
-  Window window{kernel, pair_of(call, "strides"), pair_of(call, "dilations"), {}, false};
+  auto window = read_stride(call, kernel);
   if (kernel == Pair{0, 0}) window.kernel = pair_of(call, "kernel_shape");
   const auto auto_pad = call.text("auto_pad", "NOTSET");
   if (is_same(auto_pad)) {
@@ -89,8 +93,9 @@ Window read_pool_window(const Call& call, NodeId x) {
     // onnxruntime leaves dilations out of the pads, and pads a stride beyond the window negatively.
     const auto rest = sliding.size - (sliding.size - 1) / sliding.stride * sliding.stride;
     if (same && (sliding.dilation > 1 || rest > sliding.kernel + 1))
-      call.fail("auto_pad with dilations, or with a stride that passes over pixels, means another "
-                "thing in each runtime: write the pads in numbers");
+      call.fail(
+          "auto_pad with dilations, or with a stride that passes over pixels, means another "
+          "thing in each runtime: write the pads in numbers");
   }
   return window;
 }

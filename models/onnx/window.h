@@ -20,6 +20,9 @@ struct Window {
 // resolved from the shape of `x`.
 Window read_window(const Call& call, NodeId x, Pair kernel = {0, 0});
 
+// Stride and dilation alone, without pads.
+Window read_stride(const Call& call, Pair kernel);
+
 // The window of a pool; refuses what onnxruntime refuses or computes otherwise than specified.
 Window read_pool_window(const Call& call, NodeId x);
 
