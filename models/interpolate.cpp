@@ -58,8 +58,8 @@ at::Tensor interpolation_matrix(const Interpolate& op, int axis, std::int64_t in
   std::vector<float> matrix(static_cast<std::size_t>(in * out), 0.0F);
   for (std::int64_t i = 0; i < out; ++i) {
     float* row = matrix.data() + i * in;
-    const double x = place(op, static_cast<float>(i), static_cast<float>(n),
-                           static_cast<float>(m), static_cast<float>(s));
+    const double x = place(op, static_cast<float>(i), static_cast<float>(n), static_cast<float>(m),
+                           static_cast<float>(s));
     const auto inside = [&](double j) {
       return static_cast<std::int64_t>(std::clamp(j, 0.0, n - 1));
     };

@@ -4,6 +4,7 @@
 #include "models/onnx/broadcast.h"
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
+#include "models/onnx/rearrange.h"
 #include "models/onnx/window.h"
 
 namespace zsq::models::onnx {

@@ -62,7 +62,7 @@ void check_mode(const Call& call, const Shape& x, const Pad& pad) {
     call.fail("mode '" + call.text("mode", "") + "' is known for height and width of a map only");
   for (std::size_t axis = 2; axis < 4; ++axis) {
     const auto largest = std::max(pad.before[axis], pad.after[axis]);
-    const auto bound = pad.mode == PadMode::edge     ? kMaxExtent
+    const auto bound = pad.mode == PadMode::edge      ? kMaxExtent
                        : pad.mode == PadMode::reflect ? x[axis] - 1
                                                       : x[axis];
     if (largest > bound) {

@@ -25,8 +25,7 @@ std::vector<double> numbers(const Call& call, std::size_t input) {
 // are input 2 from opset 11 on.
 std::vector<double> given_scales(const Call& call) {
   if (call.node().op_type == "Upsample") {
-    return call.has(1) ? numbers(call, 1)
-                       : call.numbers("scales").value_or(std::vector<double>{});
+    return call.has(1) ? numbers(call, 1) : call.numbers("scales").value_or(std::vector<double>{});
   }
   const std::size_t at = call.opset() < 11 ? 1 : 2;
   return call.has(at) ? numbers(call, at) : std::vector<double>{};
@@ -61,8 +60,7 @@ Target from_scales(const Call& call, const Shape& x, const std::vector<double>& 
     target.scale[axes[i] - 2] = scales[i];
     // The factor is a float in the file: what it makes of the side is calculated in float, too.
     target.size[axes[i] - 2] = whole_size(
-        call,
-        std::floor(static_cast<float>(scales[i]) * static_cast<float>(x[axes[i]])));
+        call, std::floor(static_cast<float>(scales[i]) * static_cast<float>(x[axes[i]])));
   }
   return target;
 }
@@ -183,19 +181,35 @@ bool repeats(const Interpolate& op, const Shape& x) {
 
 }  // namespace
 
-void convert_resize(Call& call) {
-  const auto x = call.activation(0);
+namespace {
+
+NodeId appended(Call& call, NodeId x, const Interpolate& op) {
   const auto& shape = call.shape(x);
+  const bool same = op.size == Pair{shape[2], shape[3]} && op.scale == std::array<double, 2>{1, 1};
+  if (same && (op.mode != InterpolationMode::nearest || repeats(op, shape))) return x;
+  if (repeats(op, shape))
+    return call.part(Resize{{op.size[0] / shape[2], op.size[1] / shape[3]}}, {x});
+  return call.part(op, {x});
+}
+
+}  // namespace
+
+void convert_resize(Call& call) {
+  auto x = call.activation(0);
+  const Shape shape = call.shape(x);
   if (shape.size() != 4) call.fail("needs an input N x C x H x W");
   const auto op = read_interpolation(call, shape);
-  if (op.size == Pair{shape[2], shape[3]} && op.scale == std::array<double, 2>{1, 1} &&
-      (op.mode != InterpolationMode::nearest || repeats(op, shape)))
-    return call.bind({x, {}});
-  if (!repeats(op, shape)) {
-    call.emit(op, {x});
-    return;
+  if (call.opset() >= 11 || op.mode != InterpolationMode::nearest)
+    return call.bind({appended(call, x, op), {}});
+  // Before nearest_mode, onnxruntime rounds up where a side shrinks, and down where it grows.
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto side = op;
+    side.size[1 - i] = call.shape(x)[3 - i];
+    side.scale[1 - i] = 1;
+    if (op.scale[i] < 1) side.rounding = NearestRounding::ceil;
+    x = appended(call, x, side);
   }
-  call.emit(Resize{{op.size[0] / shape[2], op.size[1] / shape[3]}}, {x});
+  call.bind({x, {}});
 }
 
 }  // namespace zsq::models::onnx

@@ -34,6 +34,14 @@ void convert_softmax(Call&);
 void convert_identity(Call&);  // Dropout too
 void convert_cast(Call&);
 
+// convert_rearranged.cpp
+void convert_depth_to_space(Call&);
+void convert_space_to_depth(Call&);
+
+// convert_transposed.cpp, convert_response.cpp
+void convert_conv_transpose(Call&);
+void convert_lrn(Call&);
+
 // convert_pooling.cpp
 void convert_max_pool(Call&);
 void convert_average_pool(Call&);
