@@ -50,15 +50,15 @@ std::int64_t from_front(const Call& call, std::int64_t axis, std::int64_t dimens
   return axis;
 }
 
-// A shape read from a constant must not be made of the open batch.
-Dims known_shape(const Call& call, Dims dims) {
+// A shape read from a constant must not be made of the open batch. What it makes counts before it
+// is made; small constants are free.
+Dims known_shape(const Call& call, Dims dims, at::ScalarType type) {
   if (std::count(dims.begin(), dims.end(), kBatch) > 0) {
     call.fail("makes a constant whose size is the batch, which is open");
   }
-  constexpr double kMaxElements = 1 << 24;
   double elements = 1;
   for (const auto size : dims) elements *= static_cast<double>(size);
-  if (elements > kMaxElements) call.fail("makes a constant of more than 2^24 elements");
+  call.charge(std::max(elements, 0.0), type);
   return dims;
 }
 
@@ -76,8 +76,9 @@ at::Tensor fold_constant(const Call& call) {
 }
 
 at::Tensor fold_constant_of_shape(const Call& call) {
-  const auto shape = known_shape(call, call.integers(0));
   const auto value = call.tensor("value");
+  const auto shape =
+      known_shape(call, call.integers(0), value ? value->scalar_type() : at::kFloat);
   return value ? value->reshape({}).expand(shape).contiguous() : at::zeros(shape, at::kFloat);
 }
 
@@ -92,7 +93,7 @@ at::Tensor fold_range(const Call& call) {
   const double count = std::ceil((number(1) - number(0)) / number(2));
   if (!std::isfinite(count)) call.fail("never comes to its end");
   const auto steps = static_cast<std::int64_t>(std::clamp(count, 0.0, 1e18));
-  const Dims shape = known_shape(call, {steps});
+  const Dims shape = known_shape(call, {steps}, call.constant(0).scalar_type());
   return at::arange(shape[0], call.constant(0).options())
       .mul(call.constant(2).reshape({}))
       .add(call.constant(0).reshape({}));
@@ -156,7 +157,7 @@ at::Tensor fold_concat(const Call& call) {
 
 at::Tensor fold_reshape(const Call& call) {
   const auto& x = call.constant(0);
-  auto shape = known_shape(call, call.integers(1));
+  auto shape = known_shape(call, call.integers(1), x.scalar_type());
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const bool copied = shape[i] == 0 && call.integer("allowzero", 0) == 0;
     if (copied) shape[i] = x.size(static_cast<std::int64_t>(i));
@@ -173,7 +174,7 @@ at::Tensor fold_transpose(const Call& call) {
 
 at::Tensor fold_expand(const Call& call) {
   const auto& x = call.constant(0);
-  auto shape = known_shape(call, call.integers(1));
+  auto shape = known_shape(call, call.integers(1), x.scalar_type());
   // Broadcasting both ways: a 1 in the asked shape leaves the dimension as it is.
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto from = x.dim() - static_cast<std::int64_t>(shape.size() - i);
