@@ -22,8 +22,14 @@ Value clip(const Operation& op, double low, double high) {
   return make_tensor(op.emit("Clip", {op.tensor("self"), scalar(op, low), scalar(op, high)}));
 }
 
-void require_alpha_one(const Operation& op) {
-  if (op.number("alpha", 1) != 1) op.fail("alpha other than 1 is not known");
+// The second operand, times alpha.
+std::string scaled_other(const Operation& op) {
+  const auto alpha = op.number("alpha", 1);
+  if (!op.value("other").tensor() || op.is_constant("other")) {
+    if (alpha != 1 && !op.value("other").tensor()) return scalar(op, alpha * op.number("other", 0));
+  }
+  const auto other = op.operand("other");
+  return alpha == 1 ? other : op.emit("Mul", {other, scalar(op, alpha)});
 }
 
 }  // namespace
@@ -34,11 +40,22 @@ Value convert_hardtanh(const Operation& op) {
   return clip(op, op.number("min_val", -1), op.number("max_val", 1));
 }
 
+// Bounds are numbers, or tensors with a bound per element.
 Value convert_clamp(const Operation& op) {
-  std::vector<std::string> inputs{op.tensor("self"), "", ""};
-  if (op.has("min")) inputs[1] = scalar(op, op.number("min", 0));
-  if (op.has("max")) inputs[2] = scalar(op, op.number("max", 0));
-  return make_tensor(op.emit("Clip", inputs));
+  const auto is_number = [&](const char* bound) {
+    return !op.has(bound) || !op.value(bound).tensor() ||
+           (op.is_constant(bound) && op.shape(bound).empty());
+  };
+  if (is_number("min") && is_number("max")) {
+    std::vector<std::string> inputs{op.tensor("self"), "", ""};
+    if (op.has("min")) inputs[1] = scalar(op, op.number("min", 0));
+    if (op.has("max")) inputs[2] = scalar(op, op.number("max", 0));
+    return make_tensor(op.emit("Clip", inputs));
+  }
+  auto x = op.tensor("self");
+  if (op.has("min")) x = op.emit("Max", {x, op.operand("min")});
+  if (op.has("max")) x = op.emit("Min", {x, op.operand("max")});
+  return make_tensor(x);
 }
 
 Value convert_leaky_relu(const Operation& op) {
@@ -66,27 +83,27 @@ Value convert_softmax(const Operation& op) {
 }
 
 Value convert_add(const Operation& op) {
-  require_alpha_one(op);
-  return binary(op, "Add");
+  return make_tensor(op.emit("Add", {op.operand("self"), scaled_other(op)}));
 }
 
 Value convert_sub(const Operation& op) {
-  require_alpha_one(op);
-  return binary(op, "Sub");
+  return make_tensor(op.emit("Sub", {op.operand("self"), scaled_other(op)}));
 }
 
-// other - self
+// other - alpha self
 Value convert_rsub(const Operation& op) {
-  require_alpha_one(op);
-  const auto negative = op.emit("Mul", {op.tensor("self"), scalar(op, -1)});
-  return make_tensor(op.emit("Add", {negative, op.operand("other")}));
+  const auto self = op.emit("Mul", {op.tensor("self"), scalar(op, -op.number("alpha", 1))});
+  return make_tensor(op.emit("Add", {self, op.operand("other")}));
 }
 
 Value convert_mul(const Operation& op) { return binary(op, "Mul"); }
 
 Value convert_div(const Operation& op) {
-  if (op.has("rounding_mode")) op.fail("rounding is not known");
-  return binary(op, "Div");
+  const auto ratio = op.emit("Div", {op.operand("self"), op.operand("other")});
+  if (!op.has("rounding_mode")) return make_tensor(ratio);
+  const auto mode = op.text("rounding_mode", "");
+  if (mode != "floor") op.fail("rounding_mode '" + mode + "' is not known");
+  return make_tensor(op.emit("Floor", {ratio}));
 }
 
 Value convert_dropout(const Operation& op) {
@@ -94,13 +111,15 @@ Value convert_dropout(const Operation& op) {
   return op.value("input");
 }
 
+Value convert_native_dropout(const Operation& op) { return make_list({convert_dropout(op), {}}); }
+
 // A value of its own: only operators that say so share memory.
 Value convert_same(const Operation& op) { return make_tensor(op.tensor("self")); }
 
+// Half, float, double and bfloat16; parameters are kept in float anyway.
 Value convert_to(const Operation& op) {
-  // Half, float, double and bfloat16; parameters are kept in float anyway.
   const auto* type = op.has("dtype") ? op.value("dtype").as<std::int64_t>() : nullptr;
-  if (type && *type != 5 && *type != 6 && *type != 7 && *type != 15) {
+  if (type && *type != 5 && *type != 6 && *type != 7 && *type != 15 && !op.is_constant("self")) {
     op.fail("an activation can be cast to a floating-point type only");
   }
   return make_tensor(op.tensor("self"));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -58,9 +57,54 @@ Value convert_conv2d(const Operation& op) {
                               {"group", groups}}));
 }
 
+Value convert_conv1d(const Operation& op) {
+  if (!op.is_constant("weight")) op.fail("the weight must be a constant");
+  const auto weight = op.shape("weight");
+  if (weight.size() != 3) op.fail("a weight of three dimensions was expected");
+  const auto one = [&](const char* parameter, std::int64_t otherwise) {
+    const auto numbers = op.integers(parameter, {otherwise});
+    if (numbers.size() != 1)
+      op.fail(std::string("argument '") + parameter + "' must hold one number");
+    return numbers[0];
+  };
+  const auto dilation = one("dilation", 1);
+  Dims pads(2, 0);
+  if (op.has("padding") && op.value("padding").as<std::string>()) {
+    const auto word = op.text("padding", "");
+    if (word != "valid" && word != "same") op.fail("padding '" + word + "' is not known");
+    const auto total = word == "same" ? dilation * (weight[2] - 1) : 0;
+    pads = {total / 2, total - total / 2};
+  } else {
+    pads.assign(2, one("padding", 0));
+  }
+  std::vector<std::string> inputs{op.tensor("input"), op.tensor("weight")};
+  if (op.has("bias")) inputs.push_back(op.tensor("bias"));
+  return make_tensor(op.emit("Conv", inputs,
+                             {{"strides", Dims{one("stride", 1)}},
+                              {"pads", pads},
+                              {"dilations", Dims{dilation}},
+                              {"group", op.integer("groups", 1)}}));
+}
+
+Value convert_conv_transpose2d(const Operation& op) {
+  if (!op.is_constant("weight")) op.fail("the weight must be a constant");
+  const auto weight = op.shape("weight");
+  if (weight.size() != 4) op.fail("only two-dimensional convolutions are known");
+  op.expect_channels("input", weight[0]);
+  const auto padding = op.pair("padding", 0);
+  std::vector<std::string> inputs{op.tensor("input"), op.tensor("weight")};
+  if (op.has("bias")) inputs.push_back(op.tensor("bias"));
+  return make_tensor(op.emit("ConvTranspose", inputs,
+                             {{"strides", op.pair("stride", 1)},
+                              {"pads", Dims{padding[0], padding[1], padding[0], padding[1]}},
+                              {"output_padding", op.pair("output_padding", 0)},
+                              {"dilations", op.pair("dilation", 1)},
+                              {"group", op.integer("groups", 1)}}));
+}
+
 Value convert_convolution(const Operation& op) {
-  if (op.flag("transposed", false)) op.fail("transposed convolutions are not known");
-  return convert_conv2d(op);
+  if (op.flag("transposed", false)) return convert_conv_transpose2d(op);
+  return op.shape("weight").size() == 3 ? convert_conv1d(op) : convert_conv2d(op);
 }
 
 Value convert_batch_norm(const Operation& op) {
@@ -79,21 +123,6 @@ Value convert_native_batch_norm(const Operation& op) {
   return make_list({convert_batch_norm(op), {}, {}});
 }
 
-Value convert_layer_norm(const Operation& op) {
-  const auto size = op.integers("normalized_shape");
-  if (size.size() != 1) op.fail("only a normalisation over one dimension is known");
-  const auto vector = [&](const char* parameter, double otherwise) {
-    return op.has(parameter) ? op.tensor(parameter) : op.constant(at::full({size[0]}, otherwise));
-  };
-  return make_tensor(op.emit("LayerNormalization",
-                             {op.tensor("input"), vector("weight", 1), vector("bias", 0)},
-                             {{"epsilon", static_cast<float>(op.number("eps", 1e-5))}}));
-}
-
-Value convert_native_layer_norm(const Operation& op) {
-  return make_list({convert_layer_norm(op), {}, {}});
-}
-
 Value convert_linear(const Operation& op) {
   if (op.shape("weight").size() != 2) op.fail("the weight must be a matrix");
   std::vector<std::string> inputs{op.tensor("input"), op.tensor("weight")};
@@ -105,6 +134,7 @@ Value convert_addmm(const Operation& op) {
   if (op.number("beta", 1) != 1 || op.number("alpha", 1) != 1) {
     op.fail("alpha and beta other than 1 are not known");
   }
+  if (!op.is_constant("mat2")) op.fail("multiplies the images of the batch with each other");
   const auto& transposed = op.value("mat2").tensor();
   if (op.shape("mat2").size() != 2) op.fail("the second factor must be a matrix");
   const bool stored = transposed->transposed.empty();

@@ -107,8 +107,10 @@ Value convert_channel_shuffle(const Operation& op) {
       reshaped(op, op.emit("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3, 4}}}), shape));
 }
 
+namespace {
+
 // Pairs of pads, those of the last dimension first.
-Value convert_pad(const Operation& op) {
+Value padded(const Operation& op, const char* mode) {
   const auto given = op.integers("pad");
   const auto dimensions = op.shape("self").size();
   if (given.size() % 2 != 0 || given.size() / 2 > dimensions) {
@@ -120,8 +122,21 @@ Value convert_pad(const Operation& op) {
     pads[2 * dimensions - 1 - i] = given[2 * i + 1];
   }
   const auto value = op.constant(at::scalar_tensor(op.number("value", 0), at::kFloat));
-  return make_tensor(op.emit("Pad", {op.tensor("self"), op.constant(pads), value},
-                             {{"mode", op.text("mode", "constant")}}));
+  return make_tensor(
+      op.emit("Pad", {op.tensor("self"), op.constant(pads), value}, {{"mode", std::string(mode)}}));
 }
+
+}  // namespace
+
+Value convert_pad(const Operation& op) {
+  const auto mode = op.text("mode", "constant");
+  if (mode == "constant" || mode == "reflect") return padded(op, mode.c_str());
+  if (mode == "replicate") return padded(op, "edge");
+  if (mode == "circular") return padded(op, "wrap");
+  op.fail("mode '" + mode + "' is not known");
+}
+Value convert_reflection_pad(const Operation& op) { return padded(op, "reflect"); }
+Value convert_replication_pad(const Operation& op) { return padded(op, "edge"); }
+Value convert_circular_pad(const Operation& op) { return padded(op, "wrap"); }
 
 }  // namespace zsq::models::aten

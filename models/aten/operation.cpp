@@ -50,6 +50,11 @@ void Operation::fail(const std::string& what) const {
   throw Error(ErrorCode::unsupported_model, what);
 }
 
+std::string Operation::name() const {
+  const bool in_place = call_.op.size() > 1 && call_.op.ends_with('_');
+  return in_place ? call_.op.substr(0, call_.op.size() - 1) : call_.op;
+}
+
 bool Operation::has(const std::string& parameter) const {
   const auto found = values_.find(parameter);
   return found != values_.end() && !found->second->is_none();
@@ -146,6 +151,11 @@ bool Operation::is_constant(const std::string& parameter) const {
 Shape Operation::shape(const std::string& parameter) const {
   static_cast<void>(tensor(parameter));
   return program_.shape_of(*value(parameter).tensor());
+}
+
+Shape Operation::shape_of(const Value& tensor) const {
+  static_cast<void>(name_of(tensor));
+  return program_.shape_of(*tensor.tensor());
 }
 
 void Operation::expect_channels(const std::string& parameter, std::int64_t channels) const {

@@ -86,6 +86,8 @@ std::optional<Value> Program::try_scalars(const Call& call) {
     arguments.push_back(argument.value);
     const auto constant = constant_of(argument.value);
     if (!constant.defined() || constant.numel() != 1) continue;
+    // A weight of one element stays a tensor.
+    if (constant.dim() > 0 && (call.op == "to" || call.op == "_to_copy")) continue;
     if (constant.scalar_type() == at::kBool) {
       arguments.back() = {constant.item<bool>()};
     } else if (at::isIntegralType(constant.scalar_type(), false)) {
@@ -142,9 +144,10 @@ Value Program::run(const Call& call) {
     return run_operator(call);
   } catch (const Error& error) {
     throw Error(error.code(), "operator " + call.op + " (" + call.place + "): " + error.what());
-  } catch (const c10::Error& error) {  // ATen was asked for what the tensors do not allow
-    throw Error(ErrorCode::bad_input,
-                "operator " + call.op + " (" + call.place + "): " + error.what_without_backtrace());
+  } catch (const c10::Error&) {  // ATen was asked for what the tensors do not allow
+    throw Error(ErrorCode::bad_input, "operator " + call.op + " (" + call.place +
+                                          "): its arguments do not fit together; the file is "
+                                          "damaged, or was changed by hand");
   }
 }
 

@@ -54,6 +54,8 @@ class Operation {
 
   [[noreturn]] void fail(const std::string& what) const;  // Error(unsupported_model)
 
+  std::string name() const;  // ATen's, without the mark of in-place variants
+
   bool has(const std::string& parameter) const;  // false: absent or None
   const Value& value(const std::string& parameter) const;
   std::int64_t integer(const std::string& parameter, std::int64_t otherwise) const;
@@ -74,6 +76,7 @@ class Operation {
   std::string constant(const std::vector<std::int64_t>& values) const;
   bool is_constant(const std::string& parameter) const;
   Shape shape(const std::string& parameter) const;  // of an activation, kBatch comes first
+  Shape shape_of(const Value& tensor) const;
   void expect_channels(const std::string& parameter, std::int64_t channels) const;
   void warn(const std::string& what) const;
 

@@ -98,6 +98,18 @@ std::optional<Value> comparison(const std::string& op, const Number& a, const Nu
 }
 
 std::optional<Value> of_two_numbers(const std::string& op, const Number& a, const Number& b) {
+  if (op == "min" || op == "max") {
+    if (is_batch(a) != is_batch(b)) fail_of_batch("depends on");
+    const bool first = (a.real <= b.real) == (op == "min");
+    const auto& taken = first ? a : b;
+    return taken.whole ? Value{taken.integer} : Value{taken.real};
+  }
+  if (op == "pow") {
+    if (is_batch(a) || is_batch(b)) fail_of_batch("calculates with");
+    const double power = std::pow(a.real, b.real);
+    const bool whole = a.whole && b.whole && b.integer >= 0 && std::abs(power) < 9e15;
+    return whole ? Value{static_cast<std::int64_t>(power)} : Value{power};
+  }
   if (op == "__and__") return Value{a.real != 0 && b.real != 0};
   if (op == "__or__") return Value{a.real != 0 || b.real != 0};
   if (auto result = comparison(op, a, b)) return result;
@@ -108,6 +120,26 @@ Value to_whole(const Number& number) {
   if (number.whole) return {number.integer};
   if (!(std::abs(number.real) < 9e18)) fail("makes a whole number of what has none");
   return {static_cast<std::int64_t>(number.real)};
+}
+
+// ceil, floor, ...: whole numbers stay; sqrt, exp and log are real.
+std::optional<Value> function_of(const std::string& op, const Number& a) {
+  const bool rounds = op == "ceil" || op == "floor" || op == "round" || op == "trunc";
+  if (rounds && a.whole) return Value{a.integer};
+  if (op == "ceil") return to_whole({false, 0, std::ceil(a.real)});
+  if (op == "floor") return to_whole({false, 0, std::floor(a.real)});
+  if (op == "round") return to_whole({false, 0, std::nearbyint(a.real)});
+  if (op == "trunc") return to_whole(a);
+  const bool real = op == "sqrt" || op == "exp" || op == "log" || op == "abs";
+  if (!real) return std::nullopt;
+  if (is_batch(a)) fail_of_batch("calculates with");
+  if (op == "abs")
+    return a.whole && a.integer < 0 ? whole_result("sub", 0, a.integer)
+           : a.whole                ? Value{a.integer}
+                                    : Value{std::abs(a.real)};
+  return Value{op == "sqrt"  ? std::sqrt(a.real)
+               : op == "exp" ? std::exp(a.real)
+                             : std::log(a.real)};
 }
 
 std::optional<Value> of_one_number(const std::string& op, const Number& a) {
@@ -123,7 +155,7 @@ std::optional<Value> of_one_number(const std::string& op, const Number& a) {
   if (op == "NumToTensor" || op == "ScalarImplicit" || op == "tensor" || op == "scalar_tensor") {
     return a.whole ? Value{a.integer} : Value{a.real};
   }
-  return std::nullopt;
+  return function_of(op, a);
 }
 
 std::size_t index_in(const std::vector<Value>& list, std::int64_t index) {
@@ -210,6 +242,18 @@ std::optional<Value> on_tensors(const std::string& op, const Arguments& argument
 
 }  // namespace
 
+namespace {
+
+// ATen's codes of whole types are 0 to 4.
+Value as_type(const Number& a, const Arguments& arguments) {
+  const auto* type = arguments.size() > 1 ? arguments[1].as<std::int64_t>() : nullptr;
+  if (type && *type >= 0 && *type <= 4) return to_whole(a);
+  if (type && *type >= 5 && *type <= 7 && !is_batch(a)) return {a.real};
+  return a.whole ? Value{a.integer} : Value{a.real};
+}
+
+}  // namespace
+
 std::optional<Value> run_on_scalars(const std::string& op, const Arguments& arguments,
                                     const ShapeOf& shape_of) {
   if (op == "format" || op == "warn") return Value{std::string("text")};
@@ -217,6 +261,7 @@ std::optional<Value> run_on_scalars(const std::string& op, const Arguments& argu
   if (arguments.empty()) return std::nullopt;
   const auto a = number_in(arguments[0]);
   if (arguments.size() == 1 && a) return of_one_number(op, *a);
+  if (a && (op == "to" || op == "_to_copy")) return as_type(*a, arguments);
   if (auto result = on_lists(op, arguments)) return result;
   if (auto result = on_tensors(op, arguments, shape_of)) return result;
   if (arguments.size() < 2) return std::nullopt;

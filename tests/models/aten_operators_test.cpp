@@ -231,16 +231,18 @@ TEST(AtenOperators, RefusalsNameTheOperatorAndTheLine) {
     const auto text = refusal(code + "\nreturn torch.flatten(y, 1)");
     EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
   };
-  refused("y = torch.erf(x)",
-          "operator erf (code/__torch__/net.py, line 3): is not known. Known: ");
-  refused("y = torch.add(x, x, alpha=2)", "alpha other than 1");
+  refused("y = torch.nonzero(x)",
+          "operator nonzero (code/__torch__/net.py, line 3): is not known. Known: ");
+  refused("y = torch.avg_pool2d(x, [3, 3], [2, 2], [0, 0], True, True, 5)", "divisor_override");
   refused("y = torch.conv2d(x, x)", "the weight must be a constant");
   refused("y = torch.conv2d(x, CONSTANTS.c0, frob=1)", "argument 'frob' is not known");
   refused("y = torch.conv2d(x, CONSTANTS.c1)", "two-dimensional");
   refused("y = torch.conv2d(x, CONSTANTS.c0, None, [1, 1, 1])", "'stride' must hold one or two");
   refused("y = torch.batch_norm(x, None, None, None, None, True, 0.1, 0.1, True)",
           "no running statistics");
-  refused("y = torch.adaptive_avg_pool2d(x, [4, 4])", "--image_size");
+  refused("y = torch.pad(x, [6, 0, 0, 0], \"reflect\")", "goes beyond a side of 6 pixels");
+  refused("y = torch.sum(x)", "reduces the batch");
+  refused("y = torch.arange(torch.size(x, 0))", "counts up to the batch size");
   refused("y = torch.cat([x, x])", "the batch cannot be the axis");
   refused("y = torch.flatten(x)", "the batch would be merged");
   refused("y = torch.chunk(x, 9, 1)", "number of parts");
