@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "exporters/island_ops.h"
 #include "models/load.h"
 
 namespace zsq::exporters {
@@ -22,6 +23,7 @@ struct Writer {
   const models::Node& node;
   const models::ParameterStore& parameters;
   const Values& inputs;
+  const models::Shape& shape;
 
   std::string plain(const std::string& op_type, OnnxBuilder::Attributes attributes = {}) const {
     return builder.node(op_type, inputs, node.name, std::move(attributes));
@@ -124,12 +126,6 @@ struct Writer {
                           builder.integers(node.name + ".axis", {op.axis}),
                           builder.integers(node.name + ".step", {op.step})});
   }
-  std::string operator()(const models::Pad& op) const {
-    Integers pads = op.before;
-    pads.insert(pads.end(), op.after.begin(), op.after.end());
-    return with("Pad", {builder.integers(node.name + ".pads", pads),
-                        builder.scalar(node.name + ".value", static_cast<float>(op.value))});
-  }
   std::string operator()(const models::Resize& op) const {
     const auto height = static_cast<float>(op.scale[0]), width = static_cast<float>(op.scale[1]);
     return with("Resize", {"", builder.floats(node.name + ".scales", {1, 1, height, width})},
@@ -141,7 +137,14 @@ struct Writer {
     return plain("Softmax", {{"axis", op.axis}});
   }
   template <class Other>
-  std::string operator()(const Other&) const {
+  std::string operator()(const Other& op) const {
+    const IslandWriter island{builder, node, parameters, inputs, shape};
+    if constexpr (requires { island.write(op); })
+      return island.write(op);
+    else
+      refuse();
+  }
+  [[noreturn]] void refuse() const {
     throw Error(ErrorCode::internal,
                 "node '" + node.name + "' (" + models::op_name(node.op) + ") has no ONNX operator");
   }
@@ -159,8 +162,9 @@ OnnxBuilder::Attributes conv_attributes(const models::Conv2d& conv,
 }
 
 std::string add_float_op(OnnxBuilder& builder, const models::Node& node,
-                         const models::ParameterStore& parameters, const Values& inputs) {
-  return std::visit(Writer{builder, node, parameters, inputs}, node.op);
+                         const models::ParameterStore& parameters, const Values& inputs,
+                         const models::Shape& shape) {
+  return std::visit(Writer{builder, node, parameters, inputs, shape}, node.op);
 }
 
 }  // namespace zsq::exporters

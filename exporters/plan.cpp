@@ -100,12 +100,6 @@ FloatLayer float_layer(const quant::Student& student, const models::Node& layer)
           bias == layer.params.end() ? at::Tensor() : student.parameters.at(bias->second)};
 }
 
-void require_features(const models::Node& layer, const models::Shape& input) {
-  if (models::is<models::Linear>(layer) && input.size() != 2)
-    throw Error(ErrorCode::unsupported_model,
-                "linear layer '" + layer.name + "' acts on a tensor that is not [N, features]");
-}
-
 NodeId Plan::last_absorbed(const models::Graph& graph, NodeId id) const {
   while (id != graph.output && consumers[id].size() == 1 && absorbed[consumers[id][0]])
     id = consumers[id][0];

@@ -49,7 +49,4 @@ struct FloatLayer {
 };
 FloatLayer float_layer(const quant::Student& student, const models::Node& layer);
 
-// Error(unsupported_model) unless the linear layer reads [N, features].
-void require_features(const models::Node& layer, const models::Shape& input);
-
 }  // namespace zsq::exporters

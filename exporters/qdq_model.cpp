@@ -13,9 +13,6 @@ namespace {
 
 using models::NodeId;
 
-constexpr const char* kInput = "input";
-constexpr const char* kOutput = "logits";
-
 class Converter {
  public:
   Converter(const quant::Student& student, const Plan& plan, const QdqForm& form,
@@ -30,14 +27,19 @@ class Converter {
         values_(student.graph.nodes.size()) {}
 
   formats::onnx::Model run() && {
-    builder_.unique(kOutput);
+    builder_.unique(signature_.output);
+    input_ = builder_.unique(signature_.input);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
     if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
-    builder_.rename(value(graph_.output), kOutput);
+    builder_.rename(file_output(value(graph_.output)), signature_.output);
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
-    graph.inputs = {value_info(kInput, graph_.input)};
-    graph.outputs = {value_info(kOutput, graph_.output)};
+    models::Shape image = shapes_[graph_.input], output{1};
+    if (signature_.channels_last) std::rotate(image.begin() + 1, image.begin() + 2, image.end());
+    const auto& rest = signature_.output_shape;
+    output.insert(output.end(), rest.begin(), rest.end());
+    graph.inputs = {value_info(input_, image)};
+    graph.outputs = {value_info(signature_.output, rest.empty() ? shapes_[graph_.output] : output)};
     return std::move(builder_.model());
   }
 
@@ -45,7 +47,10 @@ class Converter {
   void convert(NodeId id) {
     const models::Node& node = graph_[id];
     if (id == graph_.input) {
-      values_[id] = builder_.unique(kInput);
+      values_[id] = input_;
+      if (signature_.channels_last)
+        values_[id] = builder_.node("Transpose", {input_}, input_ + ".channels_first",
+                                    {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
     } else if (plan_.absorbed[id]) {
       values_[id] = value(node.inputs[0]);
     } else if (const auto* quantizer = quant::activation_quantizer(node)) {
@@ -59,7 +64,8 @@ class Converter {
     } else {
       OnnxBuilder::Values inputs;
       for (const NodeId input : node.inputs) inputs.push_back(value(input));
-      const std::string result = add_float_op(builder_, node, student_.parameters, inputs);
+      const std::string result =
+          add_float_op(builder_, node, student_.parameters, inputs, shapes_[node.inputs[0]]);
       const auto* pool = models::get_if<models::GlobalAvgPool>(node);
       if (pool && !pool->keepdims) {
         pooled_[id] = result;
@@ -67,6 +73,25 @@ class Converter {
         values_[id] = result;
       }
     }
+  }
+
+  // What the network's file does with the output, in float.
+  std::string file_output(std::string x) {
+    const auto function = [&](const char* type, OnnxBuilder::Attributes attributes) {
+      x = builder_.node(type, {x}, "probabilities", std::move(attributes));
+    };
+    using models::OutputFunction;
+    if (signature_.function == OutputFunction::softmax)
+      function("Softmax", {{"axis", std::int64_t{1}}});
+    else if (signature_.function == OutputFunction::log_softmax)
+      function("LogSoftmax", {{"axis", std::int64_t{1}}});
+    else if (signature_.function == OutputFunction::sigmoid)
+      function("Sigmoid", {});
+    if (signature_.output_shape.empty()) return x;
+    std::vector<std::int64_t> shape{0};  // 0: the batch as it is
+    shape.insert(shape.end(), signature_.output_shape.begin(), signature_.output_shape.end());
+    return builder_.node("Reshape", {x, builder_.integers(signature_.output + ".shape", shape)},
+                         "shaped");
   }
 
   // The value of a node that comes earlier. A parameter becomes an initialiser, and a pool without
@@ -170,8 +195,26 @@ class Converter {
     inputs.insert(inputs.begin(), x);
     if (const auto* conv = models::get_if<models::Conv2d>(node))
       return builder_.node("Conv", inputs, node.name, conv_attributes(*conv, weight_shape(node)));
-    require_features(node, shapes_[static_cast<std::size_t>(node.inputs[0])]);
-    return builder_.node("Gemm", inputs, node.name, {{"transB", std::int64_t{1}}});
+    const OnnxBuilder::Attributes transposed{{"transB", std::int64_t{1}}};
+    const models::Shape& shape = shapes_[id];
+    if (shape.size() == 2) return builder_.node("Gemm", inputs, node.name, transposed);
+    inputs[0] = as_matrix(node.inputs[0], x);
+    const std::string y = builder_.node("Gemm", inputs, node.name + ".matrix", transposed);
+    std::vector<std::int64_t> wide{-1};
+    wide.insert(wide.end(), shape.begin() + 1, shape.end());
+    return builder_.node("Reshape", {y, builder_.integers(node.name + ".shape", wide)}, node.name);
+  }
+
+  // Tokens [N, ..., features] as [tokens, features]; codes where there are some, for a Gemm in
+  // integers has a DequantizeLinear right before it.
+  std::string as_matrix(NodeId id, const std::string& x) {
+    const std::string& name = graph_[id].name;
+    const std::string shape = builder_.integers(name + ".as_matrix", {-1, shapes_[id].back()});
+    const auto found = codes_.find(id);
+    if (found == codes_.end()) return builder_.node("Reshape", {x, shape}, name + ".matrix");
+    const auto& [codes, scale, zero_point] = found->second;
+    const std::string matrix = builder_.node("Reshape", {codes, shape}, name + ".matrix.codes");
+    return builder_.node("DequantizeLinear", {matrix, scale, zero_point}, name + ".matrix");
   }
 
   std::vector<std::int64_t> weight_shape(const models::Node& node) const {
@@ -205,11 +248,10 @@ class Converter {
     if (!reason.empty()) refused_.push_back({node, reason});
   }
 
-  formats::onnx::ValueInfo value_info(const std::string& name, NodeId id) const {
+  static formats::onnx::ValueInfo value_info(const std::string& name, const models::Shape& shape) {
     formats::onnx::ValueInfo info;
     info.name = name;
     info.shape.push_back({-1, "N"});
-    const auto& shape = shapes_[static_cast<std::size_t>(id)];
     for (std::size_t d = 1; d < shape.size(); ++d) info.shape.push_back({shape[d], ""});
     return info;
   }
@@ -218,6 +260,8 @@ class Converter {
   const QdqForm& form_;
   const ExportOptions& options_;
   const models::Graph& graph_;
+  const models::Signature& signature_ = graph_.signature;
+  std::string input_;  // the file's input
   const Plan& plan_;
   std::vector<CodeBounds> bounds_;  // index = NodeId
   std::vector<models::Shape> shapes_;

@@ -65,7 +65,7 @@ class Reader:
             return arrays
         if layer.type == "MemoryData":
             return [self.floats(int(np.prod([layer.integer(key, 1) for key in (0, 1, 2, 11)])))]
-        vectors = {"BatchNorm": 4, "LayerNorm": 2}.get(layer.type)
+        vectors = {"BatchNorm": 4, "LayerNorm": 2, "PReLU": 1}.get(layer.type)
         return [self.floats(vectors * layer.integer(0))] if vectors else []
 
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "exporters/ncnn/island_ops.h"
 #include "exporters/ncnn/permutations.h"
 #include "models/load.h"
 
@@ -158,13 +159,17 @@ struct Writer {
   }
   std::string operator()(const models::Pad& op) const {
     if (rank() != 3 || op.before[0] != 0 || op.after[0] != 0) throw NoLayer("pads of this shape");
-    return plain("Padding", {{0, text(op.before[2])},
-                             {1, text(op.after[2])},
-                             {2, text(op.before[3])},
-                             {3, text(op.after[3])},
-                             {5, text(static_cast<float>(op.value))},
-                             {7, text(op.before[1])},
-                             {8, text(op.after[1])}});
+    if (op.mode == models::PadMode::wrap) throw NoLayer("pads from the other side of the map");
+    Settings settings{{0, text(op.before[2])},
+                      {1, text(op.after[2])},
+                      {2, text(op.before[3])},
+                      {3, text(op.after[3])},
+                      {5, text(static_cast<float>(op.value))},
+                      {7, text(op.before[1])},
+                      {8, text(op.after[1])}};
+    if (op.mode != models::PadMode::constant)
+      settings[4] = op.mode == models::PadMode::edge ? "1" : "2";
+    return plain("Padding", settings);
   }
   std::string operator()(const models::Resize& op) const {
     return plain("Interp", {{0, "1"},
@@ -175,8 +180,12 @@ struct Writer {
     return plain("Softmax", {{0, text(axis_of(op.axis))}, {1, "1"}});
   }
   template <class Other>
-  std::string operator()(const Other&) const {
-    throw NoLayer("ncnn has no layer for " + models::op_name(node.op));
+  std::string operator()(const Other& op) const {
+    const IslandWriter island{net, node, store, inputs, input_shapes, output_shape};
+    if constexpr (requires { island.write(op); })
+      return island.write(op);
+    else
+      throw NoLayer("ncnn has no layer for " + models::op_name(node.op));
   }
 };
 

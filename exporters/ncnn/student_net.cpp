@@ -9,6 +9,7 @@
 
 #include "exporters/code_bounds.h"
 #include "exporters/ncnn/float_ops.h"
+#include "exporters/ncnn/island_ops.h"
 #include "exporters/ncnn/layers.h"
 #include "models/load.h"
 
@@ -41,8 +42,15 @@ class Converter {
         blobs_[id] = net_.unique(graph_[id].name);
       }
     }
+    const models::Signature& signature = graph_.signature;
+    std::string output = blobs_[graph_.output];
+    try {
+      if (refused_.empty()) output = add_file_output(net_, signature, output);
+    } catch (const NoLayer& error) {
+      refused_.push_back({signature.output, error.what()});
+    }
     if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
-    net_.finish(blobs_[graph_.output], "logits");
+    net_.finish(output, one_word(signature.output));
     return std::move(net_);
   }
 
@@ -50,7 +58,8 @@ class Converter {
   void convert(NodeId id) {
     const models::Node& node = graph_[id];
     if (id == graph_.input) {
-      blobs_[id] = net_.add("Input", {}, "input", sizes(without_batch(shapes_[i(id)])));
+      blobs_[id] =
+          net_.add("Input", {}, graph_.signature.input, sizes(without_batch(shapes_[i(id)])));
     } else if (plan_.absorbed[id] || repeats(id)) {
       blobs_[id] = blob(node.inputs[0]);
     } else if (const auto* quantizer = quant::activation_quantizer(node)) {

@@ -5,7 +5,8 @@
 
 namespace zsq::exporters::ncnn {
 
-// The student in ncnn's layers: blob "input" [C, H, W], blob "logits". Layers in int8 hold its
+// The student in ncnn's layers: a blob [C, H, W] for the image and one for the output, with the names and the
+// last function of models::Signature. Layers in int8 hold its
 // codes and quantize their inputs themselves; everything else is float, with a division, a rounding
 // and a product where an operator in float reads a quantized tensor. RefusedByTarget if ncnn would
 // compute another thing.

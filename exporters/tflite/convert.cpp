@@ -8,6 +8,7 @@
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/float_ops.h"
 #include "exporters/tflite/integer_ops.h"
+#include "exporters/tflite/island_ops.h"
 #include "exporters/tflite/layers.h"
 #include "exporters/tflite/layout.h"
 #include "exporters/tflite/shape_ops.h"
@@ -22,8 +23,6 @@ namespace {
 
 using models::NodeId;
 
-constexpr const char* kInput = "input";
-constexpr const char* kOutput = "logits";
 constexpr TensorId kNone = -1;
 
 // A node's value as floats and as codes, where they are written.
@@ -45,17 +44,25 @@ class Converter {
   }
 
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
+        convert(static_cast<NodeId>(i));
+      } catch (const NoOperator& error) {  // the first: what follows has no input
+        refused_.push_back({graph_.nodes[i].name, error.what()});
+        break;
+      }
     if (!refused_.empty()) throw RefusedByTarget(Target::tflite, refused_);
-    const TensorId output = real(graph_.output);
-    std::move(builder_).write(path, output, kOutput, metadata);
+    const models::Signature& signature = graph_.signature;
+    const TensorId output = file_output(builder_, signature, real(graph_.output));
+    std::move(builder_).write(path, output, signature.output, metadata);
   }
 
  private:
   void convert(NodeId id) {
     const models::Node& node = graph_[id];
+    if (models::is<models::Linear>(node) && shapes_[id].size() != 2)
+      throw NoOperator("a linear layer on a tensor that is not [N, features]");
     if (id == graph_.input) {
-      values_[id].real = builder_.input(kInput, stored_shape(shapes_[id]));
+      values_[id].real = builder_.input(graph_.signature.input, stored_shape(shapes_[id]));
     } else if (plan_.absorbed[id]) {
       values_[id] = values_[node.inputs[0]];
     } else if (calibrated_quantizer(student_, id)) {
@@ -195,7 +202,6 @@ class Converter {
 
   TensorId layer_in_float(NodeId id) {
     const models::Node& node = graph_[id];
-    require_features(node, shapes_[node.inputs[0]]);
     const Layer layer{node, real(node.inputs[0]), shapes_[id], std::nullopt};
     if (!plan_.site[id]) {
       const auto [weight, bias] = exporters::float_layer(student_, node);

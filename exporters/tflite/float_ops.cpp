@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/average_pool.h"
+#include "exporters/tflite/island_ops.h"
 #include "exporters/tflite/layout.h"
 #include "models/load.h"
 
@@ -139,10 +139,12 @@ struct FloatOps {
                    ".back");
   }
   template <class Other>
-  TensorId operator()(const Other&) const {
-    throw Error(
-        ErrorCode::unsupported_model,
-        "node '" + node.name + "' (" + models::op_name(node.op) + ") has no LiteRT operator");
+  TensorId operator()(const Other& op) const {
+    const IslandOps island{builder, node, parameters, inputs, out_shape};
+    if constexpr (requires { island.write(op); })
+      return island.write(op);
+    else
+      throw NoOperator("LiteRT has no operator for " + models::op_name(node.op));
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "exporters/tflite/island_ops.h"
 #include "exporters/tflite/layout.h"
 #include "exporters/tflite/windows.h"
 
@@ -62,6 +63,8 @@ struct ShapeOps {
         name(), shape, builder.kind(x));
   }
   TensorId operator()(const models::Pad& op) const {
+    if (op.mode != models::PadMode::constant)
+      throw NoOperator("LiteRT has no operator for pads that repeat values of the map");
     return pad(builder, x, stored_shape(op.before), stored_shape(op.after),
                static_cast<float>(op.value), name());
   }
@@ -73,8 +76,7 @@ struct ShapeOps {
   }
   template <class Other>
   TensorId operator()(const Other&) const {
-    throw Error(ErrorCode::internal,
-                "node '" + node.name + "' (" + models::op_name(node.op) + ") moves no values");
+    throw NoOperator("LiteRT has no operator for " + models::op_name(node.op));
   }
 
  private:

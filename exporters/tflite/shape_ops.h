@@ -6,7 +6,8 @@
 
 namespace zsq::exporters::tflite {
 
-// `out_shape` in the student's order. Error(unsupported_model) names what LiteRT does not have.
+// `out_shape` in the student's order. Throws NoOperator
+// (island_ops.h) or, where it lies in an attribute, Error(unsupported_model).
 TensorId shape_op(Builder& builder, const models::Node& node, TensorId x,
                   const models::Shape& out_shape);
 

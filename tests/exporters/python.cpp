@@ -80,6 +80,20 @@ at::Tensor logits_in_onnxruntime(const quant::Student& student, const std::files
   return check_target("onnxruntime", path, images).logits;
 }
 
+RunFiles run_files(const std::vector<std::filesystem::path>& models, const at::Tensor& images) {
+  const std::string output = models.at(0).string() + ".all.npz";
+  std::vector<std::string> arguments{output, store_images(models[0], images)};
+  for (const auto& model : models) arguments.push_back(model.string());
+  std::istringstream said(run_python("run_files.py", arguments, output + ".log"));
+  const formats::NamedArrays arrays = formats::read_npz(output);
+  RunFiles result;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    result.outputs.push_back(models::to_tensor(*formats::find(arrays, std::to_string(i))));
+    std::getline(said, result.lines.emplace_back());
+  }
+  return result;
+}
+
 TargetResult check_target(const std::string& target, const std::filesystem::path& model,
                           const at::Tensor& images) {
   const std::string input = store_images(model, images), output = model.string() + ".out.npz";

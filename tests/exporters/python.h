@@ -25,6 +25,14 @@ struct RuntimeResult {
 // Runs the file on f32 images [N, C, H, W]; throws with the program's output where it fails.
 RuntimeResult run_in_onnxruntime(const std::filesystem::path& model, const at::Tensor& images);
 
+// The files in onnxruntime with its default options (run_files.py): outputs, and a line for each
+// with the names of input and output and the operators that it runs.
+struct RunFiles {
+  std::vector<at::Tensor> outputs;
+  std::vector<std::string> lines;
+};
+RunFiles run_files(const std::vector<std::filesystem::path>& models, const at::Tensor& images);
+
 // Logits of the student's file for onnxruntime, which is written to `path`: the same codes as in
 // any target's file, in the form that onnx_test.cpp compares with an exact integer model. The
 // student itself, in floats, rounds the other way where a value lies on a threshold.
