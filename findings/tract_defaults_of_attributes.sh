@@ -5,10 +5,11 @@
 # Packages: onnxruntime==1.31.1 flatbuffers==25.12.19 packaging==26.3
 # Packages: tract==0.23.9
 # Guess: an attribute that an engine does not support is refused when the file is loaded.
-# Seen: Swish of opset 24 loses its alpha and runs with 1. GlobalLpPool is not the norm over the image but
-# | divides its powers by the number of pixels, and for p = 1 leaves out the absolute value, so that it is a
+# Seen: Swish of opset 24 loses its alpha and runs with 1. QuantizeLinear of opset 21 loses output_dtype: int8
+# | is asked for, uint8 comes out, and negative values are cut to 0. GlobalLpPool is not the norm over the image
+# | but divides its powers by the number of pixels, and for p = 1 leaves out the absolute value, so that it is a
 # | mean.
-# Do: write x * Sigmoid(alpha * x) and ReduceL1 or ReduceL2, which agree everywhere.
+# Do: write x * Sigmoid(alpha * x), ReduceL1 or ReduceL2, and a zero point of the type that is wanted.
 # Output:
 # > Swish {'alpha': 2.0}: onnxruntime -0.007 3.999 0.000 0.000
 # > Swish {'alpha': 2.0}: tract       -0.142 3.928 0.000 0.000
@@ -18,6 +19,8 @@
 # > GlobalLpPool {'p': 2}: tract       2.500
 # > GlobalLpPool {'p': 1}: onnxruntime 7.000
 # > GlobalLpPool {'p': 1}: tract       0.250
+# > QuantizeLinear to int8: onnxruntime int8 -3 4 0 0
+# > QuantizeLinear to int8: tract       uint8 0 4 0 0
 set -euo pipefail
 python=${PYTHON:-python3}
 work=$(mktemp -d)
@@ -26,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-compile --no-deps \
   --only-binary :all: --target "$work/packages" $(sed -n 's/^# Packages: //p' "$0")
 cat > "$work/observe.py" << 'PY'
-"""Swish with alpha = 2; norms of the image -3, 4, 0, 0."""
+"""Swish with alpha = 2; norms and int8 codes of the image -3, 4, 0, 0."""
 import tempfile
 
 import numpy
@@ -64,6 +67,11 @@ for kind, opset, attributes in [("Swish", 24, {"alpha": 2.0}), ("Swish", 24, {})
                     [("out", TensorProto.FLOAT, None)], opset=opset)
     for name, answer in [("onnxruntime", run_onnxruntime(model, x=x)), ("tract", run_tract(model, x))]:
         print(f"{kind} {attributes}: {name:11}", *(f"{value:.3f}" for value in answer.ravel()))
+model = network([helper.make_node("QuantizeLinear", ["x", "scale"], ["out"], output_dtype=TensorProto.INT8)],
+                [("x", TensorProto.FLOAT, [1, 1, 2, 2])], [("out", TensorProto.INT8, [1, 1, 2, 2])],
+                [("scale", numpy.float32(1))], opset=21)
+for name, answer in [("onnxruntime", run_onnxruntime(model, x=x)), ("tract", run_tract(model, x))]:
+    print(f"QuantizeLinear to int8: {name:11}", answer.dtype, *answer.ravel())
 PY
 PYTHONPATH=$work/packages "$python" -B "$work/observe.py" 2> "$work/errors" | tee "$work/output" ||
   { tail -n 20 "$work/errors" >&2; exit 1; }
