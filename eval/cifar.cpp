@@ -36,9 +36,10 @@ class Cifar : public ImageSource {
   std::int64_t size() const override { return size_; }
 
   Batch load(std::int64_t begin, std::int64_t count) const override {
-    Batch batch{
-        at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
-        at::empty({count}, at::kLong)};
+    Batch batch{at::empty({count, preprocessing_.channels(), preprocessing_.size.height,
+                           preprocessing_.size.width},
+                          at::kFloat),
+                at::empty({count}, at::kLong)};
     for (std::int64_t i = 0; i < count; ++i) {
       batch.images[i].copy_(preprocess(image(begin + i), preprocessing_, name_));
       batch.labels.data_ptr<std::int64_t>()[i] = label(begin + i);

@@ -131,9 +131,10 @@ class CachedImages : public ImageSource {
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
 
   Batch load(std::int64_t begin, std::int64_t count) const override {
-    Batch batch{
-        at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
-        at::empty({count}, at::kLong)};
+    Batch batch{at::empty({count, preprocessing_.channels(), preprocessing_.size.height,
+                           preprocessing_.size.width},
+                          at::kFloat),
+                at::empty({count}, at::kLong)};
     for (std::int64_t i = 0; i < count; ++i) {
       const auto pixels = read(begin + i);
       normalize({reinterpret_cast<const std::uint8_t*>(pixels.data()), pixels.size()},

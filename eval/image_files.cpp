@@ -19,9 +19,10 @@ namespace zsq::eval {
 Image ImageFiles::pixels(std::int64_t i) const { return read_image(file(i).path, preprocessing_); }
 
 Batch ImageFiles::load(std::int64_t begin, std::int64_t count) const {
-  Batch batch{
-      at::empty({count, 3, preprocessing_.size.height, preprocessing_.size.width}, at::kFloat),
-      at::empty({count}, at::kLong)};
+  Batch batch{at::empty({count, preprocessing_.channels(), preprocessing_.size.height,
+                         preprocessing_.size.width},
+                        at::kFloat),
+              at::empty({count}, at::kLong)};
   for (std::int64_t i = 0; i < count; ++i) {
     normalize(pixels(begin + i).pixels, preprocessing_,
               batch.images.data_ptr<float>() + i * batch.images.stride(0));

@@ -114,22 +114,41 @@ Image read_image(const std::filesystem::path& path, const Preprocessing& p) {
   return fit(decode_image(formats::read_file(path), name, p.decoder), p, name);
 }
 
+namespace {
+
+void require_image_channels(const Preprocessing& p) {
+  if (p.channels() == 1 || p.channels() == 3) return;
+  throw Error(ErrorCode::usage,
+              "image files have 1 or 3 channels, and the network takes " +
+                  std::to_string(p.channels()) +
+                  "; give its images as arrays (.npz), and take them in another form than png");
+}
+
+std::uint8_t luma(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >>
+                                   16);
+}
+
+}  // namespace
+
 void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& p, float* planes) {
-  const std::size_t plane = pixels.size() / 3;
-  for (std::size_t c = 0; c < 3; ++c) {
+  require_image_channels(p);
+  const std::size_t plane = pixels.size() / 3, channels = p.mean.size();
+  for (std::size_t c = 0; c < channels; ++c) {
     std::array<float, 256> value_of;
     for (std::size_t pixel = 0; pixel < 256; ++pixel)
       value_of[pixel] = static_cast<float>(p.value(static_cast<double>(pixel), c));
     float* to = planes + c * plane;
-    const std::uint8_t* from = pixels.data() + colour(p, c);
-    for (std::size_t i = 0; i < plane; ++i) to[i] = value_of[from[3 * i]];
+    const std::uint8_t* from = pixels.data() + (channels == 3 ? colour(p, c) : 0);
+    for (std::size_t i = 0; i < plane; ++i)
+      to[i] = value_of[channels == 3 ? from[3 * i] : luma(from + 3 * i)];
   }
 }
 
 namespace {
 
 at::Tensor normalized(const Image& ready, const Preprocessing& preprocessing) {
-  at::Tensor result = at::empty({3, ready.height, ready.width}, at::kFloat);
+  at::Tensor result = at::empty({preprocessing.channels(), ready.height, ready.width}, at::kFloat);
   normalize(ready.pixels, preprocessing, result.data_ptr<float>());
   return result;
 }
@@ -142,15 +161,18 @@ at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
 }
 
 Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing) {
+  require_image_channels(preprocessing);
   const at::Tensor planes = image.to(at::kCPU, at::kFloat).contiguous();
+  const auto channels = static_cast<std::size_t>(preprocessing.channels());
   Image result{planes.size(1), planes.size(2), {}};
   const std::int64_t plane = result.height * result.width;
   result.pixels.resize(static_cast<std::size_t>(3 * plane));
   for (std::size_t c = 0; c < 3; ++c) {
-    const float* from = planes.const_data_ptr<float>() + static_cast<std::int64_t>(c) * plane;
-    std::uint8_t* to = result.pixels.data() + colour(preprocessing, c);
+    const std::size_t of = channels == 3 ? c : 0;
+    const float* from = planes.const_data_ptr<float>() + static_cast<std::int64_t>(of) * plane;
+    std::uint8_t* to = result.pixels.data() + (channels == 3 ? colour(preprocessing, c) : c);
     for (std::int64_t i = 0; i < plane; ++i) {
-      const double share = preprocessing.share(static_cast<double>(from[i]), c);
+      const double share = preprocessing.share(static_cast<double>(from[i]), of);
       to[3 * i] = static_cast<std::uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0)));
     }
   }

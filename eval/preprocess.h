@@ -26,15 +26,19 @@ Image fit(const Image& image, const Preprocessing& preprocessing, const std::str
 // An image file, decoded as data.decoder says, then fit().
 Image read_image(const std::filesystem::path& path, const Preprocessing& preprocessing);
 
-// Pixels [n, 3] in red, green, blue to planes [3, n] in the network's order: Preprocessing::value.
+// Pixels [n, 3] in red, green, blue to planes [channels, n] in the network's order:
+// Preprocessing::value. One channel is the luma of Pillow's mode "L",
+// (19595 R + 38470 G + 7471 B + 2^15) / 2^16 rounded down. Error(usage) for other numbers than 1
+// and 3.
 void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& preprocessing,
                float* planes);
 
-// fit(), then normalize(): f32 [3, H, W].
+// fit(), then normalize(): f32 [channels, H, W].
 at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
                       const std::string& name);
 
-// the backward pass: f32 [3, height, width] as a network takes it, to the nearest pixel values.
+// The other way: f32 [channels, height, width] as a network takes it, to the nearest pixel values; a
+// grey image has three equal ones.
 Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing);
 
 }  // namespace zsq::eval

@@ -49,12 +49,10 @@ struct TakeGiven {
   template <std::size_t n>
   void operator()(std::array<double, n>& to, const std::optional<std::vector<double>>& from) const {
     if (!from) return;
-    if (from->size() != n && (from->size() != 1 || n != 3))
-      refuse(n == 3 ? "data.mean and data.std are one number or three, one per channel; " +
-                          std::to_string(from->size()) + " were given"
-                    : "data.value_range is two numbers, the values of pixels 0 and 255; " +
-                          std::to_string(from->size()) + " were given");
-    for (std::size_t i = 0; i < n; ++i) to[i] = (*from)[from->size() == 1 ? 0 : i];
+    if (from->size() != n)
+      refuse("data.value_range is two numbers, the values of pixels 0 and 255; " +
+             std::to_string(from->size()) + " were given");
+    std::copy_n(from->begin(), n, to.begin());
   }
 };
 
@@ -68,6 +66,24 @@ struct Give {
     to.emplace(from.begin(), from.end());
   }
 };
+
+// One number stands for all channels, and equal ones for that of a grey image. Averages of three
+// would be a preprocessing that nobody trained with.
+std::vector<double> per_channel(const std::string& key, const std::vector<double>& given,
+                                std::size_t channels, const std::string& preset) {
+  if (given.size() == channels) return given;
+  if (!given.empty() && std::count(given.begin(), given.end(), given[0]) == std::ssize(given) &&
+      (given.size() == 1 || channels == 1))
+    return std::vector<double>(channels, given[0]);
+  if (channels == 3 && preset.empty())
+    refuse("data.mean and data.std are one number or three, one per channel; " +
+           std::to_string(given.size()) + " were given");
+  refuse(key + (preset.empty() ? "" : " of the preset '" + preset + "'") + " has " +
+         std::to_string(given.size()) + " numbers, the network takes images of " +
+         std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
+         ": give data.mean and data.std of one number, or of one per channel, as it was trained "
+         "with (--set data.mean=0.5 --set data.std=0.5)");
+}
 
 // resize and crop_fraction say the same.
 bool is_complete(const PreprocessingOptions& options) {
@@ -128,7 +144,8 @@ PreprocessingOptions overlay(PreprocessingOptions base, const PreprocessingOptio
   return base;
 }
 
-Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own) {
+Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own,
+                      std::int64_t channels) {
   if (!is_given(given)) refuse_unknown();
   if (given.resize && given.crop_fraction)
     refuse("data.resize and data.crop_fraction say the same in two ways; give one of them");
@@ -139,6 +156,10 @@ Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own) {
   result.name = given.preset;
   result.size = own;
   for_each_key(TakeGiven(), result, keys);
+  if (channels == 0) channels = is_complete(given) ? result.channels() : 3;
+  const auto n = static_cast<std::size_t>(channels);
+  result.mean = per_channel("data.mean", result.mean, n, given.mean ? "" : given.preset);
+  result.std = per_channel("data.std", result.std, n, given.std ? "" : given.preset);
   check(result);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "eval/preprocessing_options.h"
 
@@ -19,11 +20,14 @@ struct Preprocessing {
   bool antialias = true;
   Resizer resizer = Resizer::pillow;
   std::array<double, 2> value_range{0, 1};
-  std::array<double, 3> mean{0, 0, 0}, std{1, 1, 1};  // of the network's channels, in their order
-  ChannelOrder channel_order = ChannelOrder::rgb;
+  // Of the network's channels, in their order: 3 of them, 1 (grey) or, where no image file is read
+  // or written, any number.
+  std::vector<double> mean{0, 0, 0}, std{1, 1, 1};
+  ChannelOrder channel_order = ChannelOrder::rgb;  // of 3 channels
   Decoder decoder = Decoder::opencv;
   ChromaSubsampling chroma_subsampling = ChromaSubsampling::none;
 
+  std::int64_t channels() const { return static_cast<std::int64_t>(mean.size()); }
   // What the network's channel c receives for a pixel of 0 to 255, the lowest and highest of it
   // over all channels, and the share (pixel / 255) that a value stands for.
   double value(double pixel, std::size_t c) const;
@@ -35,10 +39,12 @@ struct Preprocessing {
 bool is_given(const PreprocessingOptions& options);
 
 // The keys of `given` over those of its preset, the rest as their help says; `own` is the model's
-// input size. Where every key is given, a preset that is a file is not opened. Error(usage) says
-// what to give where nothing is or mean and std are unknown, and which keys contradict each other;
-// errors of preset().
-Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own);
+// input size, `channels` the number of its channels (0: as many as means where every key is given,
+// else 3). Where every key is given, a preset that is a file is not opened. Error(usage) says
+// what to give where nothing is or mean and std are unknown, which keys contradict each other, and
+// where mean or std are of other channels than the network's; errors of preset().
+Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own,
+                      std::int64_t channels = 0);
 
 // The keys of `over` in place of those of `base`.
 PreprocessingOptions overlay(PreprocessingOptions base, const PreprocessingOptions& over);

@@ -136,7 +136,8 @@ std::optional<ImageSize> input_size(const ConfigFile& file, const std::string& k
   if (!sides) return std::nullopt;
   const bool whole =
       std::all_of(sides->begin(), sides->end(), [](double x) { return x == std::floor(x); });
-  if (sides->size() != 3 || sides->front() != 3 || !whole) file.refuse(key, "[3, height, width]");
+  const bool known = sides->size() == 3 && (sides->front() == 3 || sides->front() == 1);
+  if (!known || !whole) file.refuse(key, "[3, height, width] or, of grey images, [1, ...]");
   return ImageSize{pixels((*sides)[1]), pixels((*sides)[2])};
 }
 

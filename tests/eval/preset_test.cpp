@@ -88,8 +88,8 @@ TEST(Preprocessing, KeysWinOverThePresetAndSizeIsTheModelsOwn) {
   EXPECT_EQ(p.size, (ImageSize{240, 320}));
   EXPECT_EQ(p.resize, 0);  // the preset's other form of the crop
   EXPECT_EQ(p.crop_fraction, 0.5);
-  EXPECT_EQ(p.mean, (std::array{0.5, 0.5, 0.5}));
-  EXPECT_EQ(p.std, (std::array{0.229, 0.224, 0.225}));
+  EXPECT_EQ(p.mean, List(3, 0.5));
+  EXPECT_EQ(p.std, (List{0.229, 0.224, 0.225}));
   const Preprocessing bare = resolve({.mean = List{0}, .std = List{1}}, {30, 40});
   EXPECT_EQ(bare.size, (ImageSize{30, 40}));
   EXPECT_EQ(bare.crop_order, CropOrder::resize_then_crop);
@@ -119,6 +119,60 @@ TEST(Preprocessing, ValuesAndChannelOrder) {
   expect({(255 - 0.1) / 2, 50.8 / 4, 50.7 / 5});
   const Preprocessing p = resolve(keys, {1, 1});
   EXPECT_EQ(to_pixels(preprocess(image, p, "x"), p).pixels, image.pixels);
+}
+
+// Pillow 11: Image.new("RGB", (1, 1), colour).convert("L") gives these.
+TEST(Preprocessing, OneChannelIsTheLumaOfPillow) {
+  const PreprocessingOptions keys{.mean = List{0.5}, .std = List{0.25}};
+  const Preprocessing p = resolve(keys, {1, 1}, 1);
+  EXPECT_EQ(p.channels(), 1);
+  struct Case {
+    std::array<std::uint8_t, 3> rgb;
+    int luma;
+  };
+  for (const auto& [rgb, luma] : {Case{{255, 0, 0}, 76},
+                                  {{0, 255, 0}, 150},
+                                  {{0, 0, 255}, 29},
+                                  {{10, 200, 77}, 129},
+                                  {{123, 45, 67}, 71},
+                                  {{201, 201, 201}, 201}}) {
+    const Image image{1, 1, {rgb.begin(), rgb.end()}};
+    const at::Tensor x = preprocess(image, p, "x");
+    ASSERT_EQ(x.sizes(), at::IntArrayRef({1, 1, 1}));
+    EXPECT_NEAR(x.item<double>(), (luma / 255.0 - 0.5) / 0.25, 1e-6) << luma;
+    const auto grey = static_cast<std::uint8_t>(luma);
+    EXPECT_EQ(to_pixels(x, p).pixels, (std::vector<std::uint8_t>{grey, grey, grey}));
+  }
+}
+
+TEST(Preprocessing, MeansAreOfTheNetworksChannels) {
+  const auto grey = [](const PreprocessingOptions& keys, std::int64_t channels = 1) {
+    return resolve(keys, {28, 28}, channels);
+  };
+  const auto message = [&](const PreprocessingOptions& keys, std::int64_t channels) {
+    return test::error_message(ErrorCode::usage, [&] { grey(keys, channels); });
+  };
+  const std::string one = message({.preset = "torchvision"}, 1);
+  for (const char* part :
+       {"data.mean of the preset 'torchvision'", "3 numbers", "1 channel:", "--set data.mean=0.5"})
+    EXPECT_NE(one.find(part), std::string::npos) << one;
+  EXPECT_NE(message({.preset = "cifar10"}, 4).find("4 channels"), std::string::npos);
+  // Equal ones are one; own ones take the place of the preset's.
+  EXPECT_EQ(grey({.mean = List{0.3, 0.3, 0.3}, .std = List{1}}).mean, List{0.3});
+  EXPECT_EQ(grey({.preset = "timm_inception_bicubic_0.9"}).mean, List{0.5});
+  EXPECT_EQ(grey({.preset = "cifar10", .mean = List{0.13}, .std = List{0.3}}).mean, List{0.13});
+  EXPECT_EQ(grey({.mean = List{0.5}, .std = List{1}}, 4).mean, List(4, 0.5));
+  // What is complete says by itself of how many channels it is.
+  const auto complete = to_options(grey({.mean = List{0.5}, .std = List{1}}));
+  EXPECT_EQ(resolve(complete, {}).channels(), 1);
+  EXPECT_EQ(resolve({.mean = List{0.5}, .std = List{1}}, {28, 28}).channels(), 3);
+}
+
+TEST(Preprocessing, ImageFilesHaveOneOrThreeChannels) {
+  const Preprocessing four = resolve({.mean = List{0.5}, .std = List{1}}, {1, 1}, 4);
+  const std::string message =
+      test::error_message(ErrorCode::usage, [&] { preprocess(grey_image(1, 1, 9), four, "x"); });
+  EXPECT_NE(message.find("the network takes 4"), std::string::npos) << message;
 }
 
 TEST(Preprocessing, SaysWhatContradictsOrIsMissing) {
