@@ -63,6 +63,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
               static_cast<double>(r.fp32_bytes) / 1e3,
               static_cast<double>(r.quantized_bytes) / 1e3);
   if (r.mixed) print_bits(r);
+  if (r.preprocessing.empty() || !r.pixel_range_known)
+    std::printf("%-10s %s\n", "pixels", r.pixels.c_str());
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   for (const SyntheticResult& s : r.synthetic)

@@ -121,7 +121,7 @@ at::Tensor Generator::forward(const LatentBatch& draw, Precision precision,
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
   x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope, part);
   x = cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1);
-  return normalised_pixels(x, image_, part);
+  return normalised_pixels(x, image_, part, options_.pixel_mean, options_.pixel_deviation);
 }
 
 std::vector<Generator::LayerWork> Generator::layer_work(Precision precision) const {

@@ -2,10 +2,10 @@
 #include "generator/layers.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <cmath>
 
@@ -27,14 +27,14 @@ at::Tensor projected_map(const at::Tensor& latents, const at::Tensor& weight,
 }
 
 at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides,
-                             const cuda_kernels::BatchPart& part) {
+                             const cuda_kernels::BatchPart& part, double mean, double deviation) {
   constexpr double kNoSlope = 1, kEps = 1e-5;
   const auto [height, width] = sides;
   const auto middle =
       x.narrow(2, (x.size(2) - height) / 2, height).narrow(3, (x.size(3) - width) / 2, width);
-  const auto ones = at::ones({x.size(1)}, x.options());
-  return cuda_kernels::bn_leaky_relu(at::tanh(middle), ones, at::zeros_like(ones), kEps, kNoSlope,
-                                     part);
+  const auto gamma = at::full({x.size(1)}, deviation, x.options());
+  return cuda_kernels::bn_leaky_relu(at::tanh(middle), gamma, at::full_like(gamma, mean), kEps,
+                                     kNoSlope, part);
 }
 
 }  // namespace zsq::generator

@@ -20,9 +20,10 @@ at::Tensor projected_map(const at::Tensor& latents, const at::Tensor& weight,
                          const at::Tensor& bias, const std::array<std::int64_t, 2>& map);
 
 // The last step: the middle of x [N, C, H', W'] f32, of `sides` height and width (at most H' and
-// W'), after tanh and a BatchNorm without gamma and beta: each channel of the batch has mean 0 and
-// variance 1, as images that are normalised for a network have.
+// W'), after tanh and a BatchNorm whose gamma is `deviation` and beta `mean`: of 1 and 0 each
+// channel of the batch has mean 0 and variance 1, as images that are normalised for a network have.
 at::Tensor normalised_pixels(const at::Tensor& x, const std::array<std::int64_t, 2>& sides,
-                             const cuda_kernels::BatchPart& part = {});
+                             const cuda_kernels::BatchPart& part = {}, double mean = 0,
+                             double deviation = 1);
 
 }  // namespace zsq::generator

@@ -44,6 +44,9 @@ struct GeneratorOptions {
   std::string bank;         // file with images; empty: none
   double bank_share = 0;    // of each batch of the student
   double system_noise = 0;  // share of the student's images that a deployment has changed
+  // Of the pixels of the generator's images, in units of the network's input; no settings: what a
+  // run knows of the range of pixels decides them.
+  double pixel_mean = 0, pixel_deviation = 1;
 };
 
 template <class Visitor, class Options>

@@ -42,8 +42,13 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   pipeline::start_process(recipe, observer);
   models::Model teacher = pipeline::load_float(model_path, recipe.model, recipe.process.device);
   std::optional<eval::Preprocessing> preprocessing;
-  if (pipeline::resolve_preprocessing(teacher, recipe, observer) || options.form == "png")
+  const auto pixels = pipeline::resolve_preprocessing(teacher, recipe, observer);
+  if (pixels.preprocessing || options.form == "png")
     preprocessing = pipeline::preprocessing_of(teacher, recipe.data);
+  const auto channels_taken = teacher.graph.input_shape[0];
+  if (options.form == "png" && channels_taken != 1 && channels_taken != 3)
+    throw Error(ErrorCode::usage, "a png has 1 or 3 channels, and the network takes images of " +
+                                      std::to_string(channels_taken) + ": choose another --form");
   pipeline::require_statistics(teacher, recipe, observer);
   const bool first = parallel::is_first(parallel::current());
   if (first) pipeline::OutputFolder(output).prepare();
@@ -53,6 +58,8 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   report.form = options.form;
   report.preset = recipe.data.preset;
   report.preprocessing = pipeline::preprocessing_record(recipe.data);
+  report.pixels = pixels.words;
+  report.pixel_range_known = pixels.range;
   report.recipe = recipe.name;
   report.tool_version = version();
   report.seed = recipe.process.seed;
@@ -102,6 +109,8 @@ std::string to_json(const GenerateReport& report) {
                          {"form", report.form},
                          {"preset", report.preset},
                          {"preprocessing", pipeline::json_or_null(report.preprocessing)},
+                         {"pixels", report.pixels},
+                         {"pixel_range_known", report.pixel_range_known},
                          {"recipe", report.recipe},
                          {"tool_version", report.tool_version},
                          {"source_sha256", report.source_sha256},

@@ -144,6 +144,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const auto mixed = choose_bits_if_asked(run);
   QuantizeReport report = describe_run(model, run.recipe, run.sha256, run.added_macs);
   report.mixed = mixed;
+  report.pixels = run.pixels.words;
+  report.pixel_range_known = run.pixels.range;
   if (first)
     formats::write_atomically(run.output.file("resolved.yaml"),
                               std::string_view(to_yaml(run.recipe)));
@@ -173,6 +175,10 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   evaluate(run.context(), run.evaluation(), student, report);
   report.verdict =
       report.student ? verdict_on(*report.teacher, *report.student) : verdict_on(report.synthetic);
+  if (!report.student && !report.verdict.empty() && !report.pixel_range_known)
+    report.verdict = "nothing can be said: the range of pixels is " + report.pixels +
+                     ". Give the preprocessing that the network was trained with (--preset, or "
+                     "data.mean and data.std), or real images (--eval_data)";
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"),

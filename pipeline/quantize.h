@@ -119,6 +119,10 @@ struct QuantizeReport {
   std::int64_t fp32_bytes = 0, quantized_bytes = 0;  // parameters
   std::string data, preset;                          // empty if nothing was evaluated
   std::string preprocessing;                         // as JSON, every key; empty if it is not known
+  std::string pixels;  // their range, and what it is known from or why it is not
+  // False where nothing tells the range of pixels, or the network contradicts the preprocessing:
+  // then no synthetic image can say how good the student is.
+  bool pixel_range_known = true;
   std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0

@@ -43,6 +43,11 @@ std::map<std::string, std::string> describe(const models::Model& teacher, const 
                                               {"purpose", set.purpose},
                                               {"images", std::to_string(set.images)},
                                               {"preprocessing", keys_of(teacher, recipe.data)}};
+  // Neither is in the file where that leaves its sides open, or gives no preprocessing.
+  const auto [channels, height, width] = teacher.graph.input_shape;
+  metadata["size"] = std::to_string(height) + "x" + std::to_string(width);
+  metadata["pixels"] =
+      std::to_string(recipe.quantize.image_lo) + " to " + std::to_string(recipe.quantize.image_hi);
   if (!recipe.model.bn_stats.empty() || recipe.model.allow_no_bn)
     metadata["statistics"] = hash_of_statistics(teacher);
   for (const SettingHelp& setting : describe_settings(recipe))

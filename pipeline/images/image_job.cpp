@@ -109,24 +109,20 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
   job.generator = recipe.generate;
+  scale_pixels(recipe.quantize, job.generator);
   if (!eval::is_given(recipe.data)) {
-    if (recipe.images.source != ImageSource::dead_leaves &&
-        recipe.images.source != ImageSource::mixture &&
-        recipe.images.start != ImageStart::dead_leaves)
-      return job;
     const QuantOptions& q = recipe.quantize;
     const bool known = q.image_lo < q.image_hi;
+    const bool needs_range = recipe.images.source == ImageSource::dead_leaves ||
+                             recipe.images.source == ImageSource::mixture ||
+                             recipe.images.start == ImageStart::dead_leaves;
+    if (!known && !needs_range) return job;
     const auto channels = teacher.graph.input_shape[0];
     job.lowest = at::full({channels}, known ? q.image_lo : -2.0, at::kFloat);
     job.highest = at::full({channels}, known ? q.image_hi : 2.0, at::kFloat);
     return job;
   }
   const eval::Preprocessing preprocessing = preprocessing_of(teacher, recipe.data);
-  const std::int64_t channels = teacher.graph.input_shape[0];
-  if (channels != 3)
-    throw Error(ErrorCode::usage, "the preprocessing '" + preprocessing.name +
-                                      "' is of images with 3 channels, the network takes " +
-                                      std::to_string(channels));
   job.lowest = pixel_value(preprocessing, 0);
   job.highest = pixel_value(preprocessing, 255);
   return job;

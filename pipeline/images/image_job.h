@@ -27,8 +27,8 @@ struct ImageMaker {
 const ImageMaker& image_maker(ImageSource name);
 
 // How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
-// what an 8-bit image can have; Error(usage) if the network takes no colour images. Dead leaves
-// without: quantize.image_lo to image_hi or, if these are not set, -2 to 2.
+// what an 8-bit image can have; without, to quantize.image_lo and image_hi. Where these are not set
+// either, dead leaves are -2 to 2 and others have any value.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 
 // By image_maker(job.options.source). The labels of dead leaves are what the teacher sees.

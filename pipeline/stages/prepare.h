@@ -8,6 +8,7 @@
 
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/images/held_out.h"
+#include "pipeline/preprocessing.h"
 #include "pipeline/run_clock.h"
 #include "pipeline/stages/stages.h"
 
@@ -21,6 +22,7 @@ struct Run {
   std::string sha256 = {};  // of the model's file
   models::Model teacher = {};
   models::Model as_read = {};  // the same function in its first form, which makes images faster
+  PixelKnowledge pixels = {};
   double added_macs = 0;       // of copies of channels, as a share of the network's
   double loading = 0;          // seconds that reading the model took
   std::unique_ptr<eval::ImageSource> real_images = {};  // to measure with; null: none

@@ -154,12 +154,29 @@ TEST_F(Preprocessing, ImagesWithoutAPresetSayWhatToGive) {
   EXPECT_EQ(evaluated(out, *folder_ / "shapes.npz").images, 16);
 }
 
-TEST_F(Preprocessing, APresetOfAnotherSizeIsRefusedForImages) {
+TEST_F(Preprocessing, APresetOfAnotherSizeKeepsItsShareOfTheImage) {
+  Listener listener;
+  const auto report =
+      evaluated(model(), images(20, 28), {.preset = "efficientnet_lite1"}, &listener);
+  const auto record = nlohmann::json::parse(report.preprocessing);
+  EXPECT_EQ(record["size"], nlohmann::json({16, 16}));
+  EXPECT_EQ(record["crop_fraction"], 240.0 / 272);
+  EXPECT_HAS(listener.messages, "240x240, the model takes 16x16");
+
   const std::string message = test::error_message(ErrorCode::usage, [&] {
-    evaluated(model(), images(20, 28), {.preset = "efficientnet_lite1"});
+    evaluated(model(), images(20, 28),
+              {.preset = "efficientnet_lite1", .size = ImageSize{240, 240}});
   });
   EXPECT_HAS(message, "240");
   EXPECT_HAS(message, "data.size");
+}
+
+TEST_F(Preprocessing, APresetThatTheNetworkContradictsLeavesNoVerdict) {
+  const auto report = quantized(model(), *folder_ / "wrong",
+                                {"data.mean=0", "data.std=1", "data.value_range=[0, 255]"});
+  EXPECT_FALSE(report.pixel_range_known);
+  EXPECT_HAS(report.pixels, "BatchNorm layers saw others");
+  EXPECT_HAS(report.verdict, "nothing can be said");
 }
 
 TEST_F(Preprocessing, EfficientNetLite1sSizeFromEndToEnd) {

@@ -28,7 +28,10 @@ class GenieBatch : public ImageVariables {
         latent_rate_(job.options) {}
 
   at::Tensor images() const override {
-    return held_to_range(job_, generator_.forward(latents_, job_.options.precision));
+    const auto made = generator_.forward(latents_, job_.options.precision);
+    const GeneratorOptions& of = job_.generator;
+    const bool plain = of.pixel_mean == 0 && of.pixel_deviation == 1;
+    return held_to_range(job_, plain ? made : made.mul(of.pixel_deviation).add(of.pixel_mean));
   }
 
   std::vector<at::Tensor> variables() const override {

@@ -45,8 +45,12 @@ at::Tensor start_of(const ImageJob& job, const ImageBatch& batch) {
   if (job.options.start == ImageStart::dead_leaves)
     return dead_leaves(job, batch.first, batch.size);
   const auto [channels, height, width] = job.teacher.graph.input_shape;
-  return at::randn({batch.size, channels, height, width},
-                   image_stream(job, "images.start", batch.number), at::kFloat);
+  const auto noise = at::randn({batch.size, channels, height, width},
+                               image_stream(job, "images.start", batch.number), at::kFloat);
+  const GeneratorOptions& of = job.generator;
+  return of.pixel_deviation == 1 && of.pixel_mean == 0
+             ? noise
+             : noise.mul(of.pixel_deviation).add(of.pixel_mean);
 }
 
 // The amplitudes 1 / f^power of the frequencies f of a real transform, f32 [height, width / 2 + 1];
@@ -84,7 +88,7 @@ class Pixels : public ImageVariables {
   }
   std::vector<at::Tensor> variables() const override { return {variable_}; }
   void step(const std::vector<at::Tensor>& gradients, std::int64_t step, double loss) override {
-    adam_->step({gradients[0].contiguous()}, rate_.at(step));
+    adam_->step({gradients[0].contiguous()}, rate_.at(step) * job_.generator.pixel_deviation);
     if (!amplitudes_.defined()) hold_to_range(job_, variable_);
     rate_.saw(loss);
   }

@@ -22,7 +22,9 @@ struct ImageJob {
   std::int64_t images = 0;
   std::uint64_t seed = 0;
   at::Tensor lowest = {}, highest = {};  // f32 [C], what a pixel can be; undefined: any value
-  GeneratorOptions generator = {};  // for images of a generator (train/images/generator_images.h)
+  // For images of a generator (train/images/generator_images.h). All images start from its mean and
+  // deviation of pixels, and the rate of optimised ones is a multiple of that deviation.
+  GeneratorOptions generator = {};
   // They make images together, all with equal jobs; each gets all images, which are those of one.
   parallel::Communicator& ranks = parallel::current();
 };
@@ -87,8 +89,9 @@ using StartVariables = std::function<std::unique_ptr<ImageVariables>(const Image
 ImageReport optimise_images(const ImageJob& job, Observer& observer, const ImageSink& sink,
                             const StartVariables& start);
 
-// The same of pixels that start from N(0, 1) or from dead leaves, follow Adam(0.9, 0.999) and are
-// held to what a pixel can be after each step. With options.decay_power d > 0 Adam moves z in
+// The same of pixels that start from N(0, 1), by the mean and deviation of pixels, or from dead
+// leaves, follow Adam(0.9, 0.999) and are held to what a pixel can be after each step. With
+// options.decay_power d > 0 Adam moves z in
 //   x = clamp(F^-1 (a F z)),   a = max(f, 1)^-d / RMS,   f in periods per image,
 // F the two-dimensional Fourier transform: its steps in single pixels are white noise, which no
 // photograph has (Olah, Mordvintsev, Schubert: Feature Visualization, doi 10.23915/distill.00007).

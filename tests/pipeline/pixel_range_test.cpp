@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/pixel_statistics.
+// Networks whose running statistics are those of images in a known range.
+#include "pipeline/pixel_range.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "generator/dead_leaves.h"
+#include "models/execute.h"
+#include "models/load.h"
+#include "pipeline/pixel_statistics.h"
+#include "tests/support/seed_each_test.h"
+#include "tests/support/shared.h"
+
+namespace zsq::pipeline {
+namespace {
+
+using models::NodeId;
+
+struct Affine {
+  std::vector<double> scale, shift;  // of a pixel of 0 to 1, one per channel or one for all
+  at::Tensor operator()(const at::Tensor& shares) const {
+    const auto of = [](const auto& x) { return at::tensor(x, at::kFloat).view({-1, 1, 1}); };
+    return shares * of(scale) + of(shift);
+  }
+};
+const Affine kBytes{{255}, {0}}, kShares{{1}, {0}}, kSigned{{2}, {-1}}, kHalf{{1}, {-0.5}},
+    kImageNet{{1 / 0.229, 1 / 0.224, 1 / 0.225}, {-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225}},
+    kWithoutMean{{255}, {-103.939, -116.779, -123.68}};
+
+enum class First { convolution, batch_norm, constants };
+
+// [BatchNorm or a product and a sum,] two convolutions with BatchNorm and ReLU, whose statistics
+// are those of `images`.
+models::Model network_of(const at::Tensor& images, First first = First::convolution,
+                         bool norms = true) {
+  models::Model model;
+  models::Graph& graph = model.graph;
+  graph.input_shape = {images.size(1), images.size(2), images.size(3)};
+  graph.input = graph.output = graph.add({"x", models::Input{}, {}});
+  const auto run = [&] { return models::execute(graph, model.parameters, images); };
+  const auto norm = [&](const std::string& name) {
+    if (!norms && name != "first") return;
+    const at::Tensor seen = run();
+    const auto n = seen.size(1);
+    model.parameters.set(name + ".mean", seen.mean({0, 2, 3}));
+    model.parameters.set(name + ".variance", seen.var({0, 2, 3}));
+    model.parameters.set(name + ".gamma", at::ones({n}));
+    model.parameters.set(name + ".beta", at::zeros({n}));
+    graph.output = graph.add({name,
+                              models::BatchNorm{},
+                              {graph.output},
+                              {{"mean", name + ".mean"},
+                               {"variance", name + ".variance"},
+                               {"gamma", name + ".gamma"},
+                               {"beta", name + ".beta"}}});
+  };
+  const auto constant = [&](const std::string& name, double value) {
+    model.parameters.set(name, at::ones({1, 1, 1}).mul(value));
+    return graph.add({name, models::Parameter{}, {}, {{"value", name}}});
+  };
+  if (first == First::batch_norm) norm("first");
+  if (first == First::constants) {  // Keras' Rescaling(1 / 127.5, -1)
+    const NodeId scale = constant("scale", 1 / 127.5), shift = constant("shift", -1);
+    const NodeId scaled = graph.add({"scaled", models::Mul{}, {graph.output, scale}});
+    graph.output = graph.add({"shifted", models::Add{}, {scaled, shift}});
+  }
+  std::int64_t channels = images.size(1);
+  for (const std::string name : {"conv1", "conv2"}) {
+    model.parameters.set(name + ".weight", at::randn({24, channels, 3, 3}) * 0.2);
+    graph.output = graph.add({name,
+                              models::Conv2d{.pads = {1, 1, 1, 1}},
+                              {graph.output},
+                              {{"weight", name + ".weight"}}});
+    norm(name + ".norm");
+    graph.output = graph.add({name + ".relu", models::Clip{}, {graph.output}});
+    channels = 24;
+  }
+  return model;
+}
+
+// Other images than those that are tried.
+at::Tensor images(std::int64_t channels = 3) {
+  return generator::dead_leaves_images(500, 48, {channels, 32, 32}, 77);
+}
+
+// The first photographs of CIFAR-10.
+at::Tensor photographs() {
+  constexpr std::int64_t kImages = 500, kBytesOfImage = 3 * 32 * 32;
+  std::ifstream file(test::shared_path("data/cifar10/data_batch_1.bin"), std::ios::binary);
+  auto result = at::zeros({kImages, 3, 32, 32});
+  std::vector<char> record(kBytesOfImage + 1);
+  for (std::int64_t i = 0; i < kImages && file.read(record.data(), std::ssize(record)); ++i)
+    for (std::int64_t k = 0; k < kBytesOfImage; ++k)
+      result.data_ptr<float>()[i * kBytesOfImage + k] =
+          static_cast<float>(static_cast<unsigned char>(record[static_cast<std::size_t>(k) + 1])) /
+          255;
+  return result;
+}
+
+struct Case {
+  const Affine& pixels;
+  const char* name;
+};
+// Without ImageNet's mean, pixels are about -128..127, which may be found instead.
+const std::vector<Case> kCases{{kBytes, "0..255"},
+                               {kShares, "0..1"},
+                               {kSigned, "-1..1"},
+                               {kHalf, "-0.5..0.5"},
+                               {kImageNet, "ImageNet's mean and deviation"},
+                               {kWithoutMean, "0..255 without ImageNet's mean"}};
+
+TEST(PixelRange, IsThatOfTheImagesThatTheStatisticsAreOf) {
+  for (const auto& [pixels, name] : kCases)
+    for (const First first : {First::convolution, First::batch_norm}) {
+      const auto found = infer_pixel_range(network_of(pixels(images()), first));
+      EXPECT_EQ(found.name, name) << found.reason;
+      EXPECT_NE(found.reason.find(first == First::batch_norm ? "'first'" : "'conv1.norm'"),
+                std::string::npos)
+          << found.reason;
+    }
+}
+
+TEST(PixelRange, IsThatOfPhotographs) {
+  ZSQ_SKIP_WITHOUT(test::shared_path("data/cifar10/data_batch_1.bin"));
+  for (const auto& [pixels, name] : kCases) {
+    const auto found = infer_pixel_range(network_of(pixels(photographs())));
+    EXPECT_EQ(found.name, name) << found.reason;
+  }
+}
+
+TEST(PixelRange, OfOneAndOfFourChannels) {
+  for (const std::int64_t channels : {1, 4})
+    for (const auto& [pixels, name] : kCases) {
+      if (pixels.shift.size() > 1) continue;
+      const auto found = infer_pixel_range(network_of(pixels(images(channels))));
+      EXPECT_EQ(found.name, name) << channels << " channels: " << found.reason;
+    }
+}
+
+TEST(PixelRange, IsToldByConstantsWhereThereIsNoBatchNorm) {
+  const auto found = infer_pixel_range(network_of(kBytes(images()), First::constants, false));
+  EXPECT_EQ(found.name, "0..255") << found.reason;
+  EXPECT_NE(found.reason.find("0.007843 x -1"), std::string::npos) << found.reason;
+  EXPECT_EQ(infer_pixel_range(network_of(kBytes(images()), First::constants)).name, "0..255");
+}
+
+TEST(PixelRange, IsNotKnownWhereNothingDecides) {
+  const auto bare = infer_pixel_range(network_of(kBytes(images()), First::convolution, false));
+  EXPECT_FALSE(bare.known());
+  EXPECT_NE(bare.in_words().find("not known: "), std::string::npos) << bare.in_words();
+  // 0 to 30, and images of one grey
+  for (const auto& strange : {Affine{{30}, {0}}(images()), Affine{{0.01}, {40}}(images())}) {
+    const auto found = infer_pixel_range(network_of(strange));
+    EXPECT_FALSE(found.known()) << found.in_words();
+  }
+}
+
+TEST(PixelRange, MeanPixelIsThatOfTraining) {
+  const at::Tensor shown = kImageNet(images());
+  const auto model = network_of(shown);
+  const auto found = PixelStatistics(model).mean_pixel();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NEAR(*found, shown.mean().item<double>(), 0.05);
+  // after a ReLU it is no linear function any more
+  auto later = network_of(shown);
+  for (auto& node : later.graph.nodes)
+    if (node.name == "conv1.norm") node.op = models::Clip{};
+  EXPECT_FALSE(PixelStatistics(later).mean_pixel().has_value());
+}
+
+TEST(PixelRange, OfTheStatisticsOwnImagesHasNoLoss) {
+  const at::Tensor shown = kSigned(images());
+  EXPECT_NEAR(PixelStatistics(network_of(shown)).loss(shown), 0, 1e-4);
+  // Twice the deviation and the mean; of a linear layer (ln 2)^2 and no more than 1/5 of z^2.
+  EXPECT_GT(PixelStatistics(network_of(shown)).loss(shown * 2), 0.2);
+}
+
+TEST(PixelRange, AWrongPreprocessingIsContradicted) {
+  const auto model = network_of(kImageNet(images()));
+  const auto given = [](std::vector<double> range) {
+    return eval::resolve(
+        {.value_range = range, .mean = std::vector<double>{0}, .std = std::vector<double>{1}},
+        {32, 32}, 3);
+  };
+  EXPECT_NE(contradiction(model, given({0, 255})).find("ImageNet's"), std::string::npos);
+  EXPECT_NE(contradiction(model, given({0, 1})), "");
+  EXPECT_EQ(contradiction(model, eval::resolve({.preset = "torchvision"}, {32, 32}, 3)), "");
+  EXPECT_EQ(contradiction(model, eval::resolve({.preset = "cifar100"}, {32, 32}, 3)), "");
+}
+
+TEST(PixelRange, OfTrainedNetworks) {
+  for (const auto& [file, name] : {std::pair{"resnet20_cifar10", "ImageNet's mean and deviation"},
+                                   {"efficientnet_lite0", "-1..1"}}) {
+    const auto path = test::shared_path(std::string("models/") + file + ".onnx");
+    ZSQ_SKIP_WITHOUT(path);
+    const auto found = infer_pixel_range(models::load(path));
+    EXPECT_EQ(found.name, name) << found.reason;
+  }
+}
+
+}  // namespace
+}  // namespace zsq::pipeline
