@@ -35,9 +35,17 @@ void print_doctor(const DoctorReport& r) {
                std::to_string(r.dead_channels) + " with a running variance of zero");
   for (const auto& warning : r.warnings) print_line("note", warning);
   if (r.verdict == "usable" && r.look_folded.empty()) return;
-  std::printf("\nWhat to do:\n  1. export with BatchNorm kept\n     %s\n", r.export_line.c_str());
-  std::printf("  2. or bring its statistics back: --bn_stats FILE.safetensors (docs/formats.md)\n");
-  std::printf("  3. or go on without, at a cost: zsq quantize --allow_no_bn\n");
+  std::vector<std::string> ways;
+  if (!r.export_line.empty()) ways.push_back("export with BatchNorm kept\n     " + r.export_line);
+  if (!r.advice.empty()) ways.push_back(r.advice);
+  if (r.verdict != "none" || !r.export_line.empty())
+    ways.emplace_back("bring its statistics back: --bn_stats FILE.safetensors (docs/formats.md)");
+  ways.emplace_back(r.verdict == "usable"
+                        ? "go on as it is: the statistics of the others are inferred"
+                        : "go on without, at a cost: zsq quantize --allow_no_bn");
+  std::printf("\nWhat to do:\n");
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    std::printf("  %zu. %s%s\n", i + 1, i == 0 ? "" : "or ", ways[i].c_str());
 }
 
 }  // namespace zsq::cli

@@ -65,6 +65,7 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   if (r.mixed) print_bits(r);
   if (r.preprocessing.empty() || !r.pixel_range_known)
     std::printf("%-10s %s\n", "pixels", r.pixels.c_str());
+  for (const auto& note : r.notes) std::printf("%-10s %s\n", "note", note.c_str());
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   for (const SyntheticResult& s : r.synthetic)

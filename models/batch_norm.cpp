@@ -12,24 +12,45 @@ namespace {
 // A channel whose variance vanished in training says nothing about the images.
 constexpr double kDeadVariance = 1e-10;
 
-// Whether a convolution's bias has a name that an exporter made up: one that folds BatchNorm does
-// so, while a bias that was there all along is the sibling "<layer>.bias" of "<layer>.weight". A
-// frozen TorchScript has lost all names, which says nothing.
-bool has_made_up_bias(const Node& node) {
-  const auto weight = node.params.find("weight"), bias = node.params.find("bias");
-  if (!is<Conv2d>(node) || weight == node.params.end() || bias == node.params.end()) return false;
-  const auto layer = weight->second.substr(0, weight->second.rfind('.'));
-  return layer != "CONSTANTS" && bias->second != layer + ".bias";
+// Whether names tell that BatchNorm was folded into a convolution. What exporters write, by what
+// PyTorch 2.11 and tf2onnx 1.16 were seen to:
+//   PyTorch by TorchScript   weight and bias are both made up ("onnx::Conv_41"; numbers alone
+//   before
+//                            1.12); a bias that was there all along has its name, and so has the
+//                            weight of a convolution without one
+//   PyTorch by torch.export  the bias is "<weight>_bias" or, where there was one, keeps its name;
+//                            the node is named "node_Conv_50", an untouched one "node_conv2d_2"
+//   tf2onnx                  "fused_bn" is in the name of the bias
+// Of other exporters, that the bias is not the sibling "<layer>.bias" of "<layer>.weight". A frozen
+// TorchScript has lost all names, which says nothing. A bias of zeros says nothing either: that
+// exporter gives one to convolutions without (optimize=False), and equal ones share a name.
+bool made_up(const std::string& name) {
+  const bool number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  return number || name.starts_with("onnx::");
 }
 
-// If most biases are such.
-bool looks_folded(const Graph& graph) {
-  std::int64_t biases = 0, made_up = 0;
-  for (const auto& node : graph.nodes) {
-    biases += is<Conv2d>(node) && node.params.count("bias") ? 1 : 0;
-    made_up += has_made_up_bias(node) ? 1 : 0;
-  }
-  return 2 * made_up > biases;
+bool names_tell_fold(const Node& node) {
+  const std::string &weight = node.params.at("weight"), &bias = node.params.at("bias");
+  if (made_up(weight) && made_up(bias)) return true;
+  if (bias == weight + "_bias" || node.name.starts_with("node_Conv_")) return true;
+  if (bias.find("fused_bn") != std::string::npos) return true;
+  constexpr std::string_view kWeight = ".weight";
+  const auto layer = weight.substr(0, weight.rfind('.'));
+  return weight.ends_with(kWeight) && layer != "CONSTANTS" && bias != layer + ".bias";
+}
+
+bool was_folded(const Model& model, const Node& node) {
+  if (!is<Conv2d>(node) || !node.params.contains("weight") || !node.params.contains("bias"))
+    return false;
+  const std::string& bias = node.params.at("bias");
+  const bool zeros =
+      model.parameters.contains(bias) && !model.parameters.at(bias).ne(0).any().item<bool>();
+  return names_tell_fold(node) && !zeros;
+}
+
+bool any_folded(const Model& model) {
+  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(),
+                     [&](const Node& node) { return was_folded(model, node); });
 }
 
 std::string origin(const Model& model) {
@@ -61,41 +82,39 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
                           std::to_string(verdict.channels) + " channels";
     return verdict;
   }
-  if (looks_folded(model.graph)) {
+  const Exporter exporter = exporter_of(model);
+  const std::string how = exporter.export_line.empty()
+                              ? (exporter.advice.empty() ? "" : ": " + exporter.advice)
+                              : ":\n  " + exporter.export_line;
+  if (any_folded(model)) {
     verdict.kind = BatchNormVerdict::Kind::folded;
     verdict.explanation =
         origin(model) +
         " has no BatchNorm layers: its convolutions carry biases with names made up by the "
         "exporter, so BatchNorm was folded into them on export, and the statistics that data-free "
         "quantization needs are gone. Bring them back with --bn_stats, go on without them (zsq "
-        "quantize --allow_no_bn), or export the network again with BatchNorm kept:\n  " +
-        exporter_of(model).export_line;
-  } else {
-    verdict.kind = BatchNormVerdict::Kind::none;
-    verdict.explanation =
-        origin(model) +
-        " has no BatchNorm layers. Data-free quantization takes the distribution of the training "
-        "images from their running statistics, so it needs a network that was trained with them; "
-        "zsq quantize --allow_no_bn goes on without, at a cost. If yours was, the export dropped "
-        "them; this line keeps them:\n  " +
-        exporter_of(model).export_line;
+        "quantize --allow_no_bn), or export the network again with BatchNorm kept" +
+        how;
+    return verdict;
   }
+  verdict.kind = BatchNormVerdict::Kind::none;
+  verdict.explanation =
+      origin(model) +
+      " has no BatchNorm layers. Data-free quantization takes the distribution of the training "
+      "images from their running statistics, so it needs a network that was trained with them; "
+      "zsq quantize --allow_no_bn goes on without, at a cost. " +
+      (exporter.leaves_traces
+           ? "Names show no trace of one that was folded on export, so it was trained without"
+           : "If yours was trained with them, export it again with BatchNorm kept" + how);
   return verdict;
 }
 
 BatchNormCensus count_batch_norm(const Model& model) {
-  const auto& nodes = model.graph.nodes;
-  // Beside layers with BatchNorm a bias of zeros was not made by a fold: PyTorch lets equal biases
-  // of an untrained network share one name.
-  const bool some = std::any_of(nodes.begin(), nodes.end(), is<BatchNorm>);
   BatchNormCensus census;
-  for (const auto& node : nodes) census.convolutions += is<Conv2d>(node) ? 1 : 0;
+  for (const auto& node : model.graph.nodes) census.convolutions += is<Conv2d>(node) ? 1 : 0;
   for (const auto& name : convolutions_without_batch_norm(model.graph)) {
     const Node& node = model.graph[model.graph.id_of(name)];
-    const bool folded =
-        has_made_up_bias(node) &&
-        (!some || model.parameters.at(node.params.at("bias")).ne(0).any().item<bool>());
-    (folded ? census.look_folded : census.without).push_back(name);
+    (was_folded(model, node) ? census.look_folded : census.without).push_back(name);
   }
   return census;
 }

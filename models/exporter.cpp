@@ -15,23 +15,24 @@ constexpr const char* kTorchScriptLine =
 constexpr const char* kExportedProgramLine =
     "torch.export.save(torch.export.export(model.eval(), (x,), "
     "dynamic_shapes=({0: torch.export.Dim(\"N\")},)), \"m.pt2\")";
-// PRESERVE keeps each module's mode, and BatchNorm. do_constant_folding=False alone does so in
-// PyTorch 2.11, but not in 1.7 (issue 49226 of PyTorch).
+// Of the exporter by TorchScript. PRESERVE keeps each module's mode, and BatchNorm.
+// do_constant_folding=False alone does so in PyTorch 2.11, but not in 1.7 (issue 49226 of PyTorch).
 constexpr const char* kOnnxLine =
     "torch.onnx.export(model.eval(), x, \"m.onnx\", %s"
     "training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, opset_version=%d, "
     "input_names=[\"input\"], output_names=[\"logits\"], "
     "dynamic_axes={\"input\": {0: \"N\"}, \"logits\": {0: \"N\"}})";
+// This exporter accepts training= and do_constant_folding= and ignores both (PyTorch 2.11).
 constexpr const char* kDynamoLine =
     "torch.onnx.export(model.eval(), (x,), \"m.onnx\", dynamo=True, optimize=False, "
     "external_data=False, input_names=[\"input\"], output_names=[\"logits\"], "
     "dynamic_shapes=({0: torch.export.Dim(\"N\")},))  # x with two images or more";
 // Its back-to-back optimizer fuses Conv and BatchNormalization, and no flag turns that off (issues
 // 1702 and 1929 of tensorflow-onnx).
-constexpr const char* kTensorflowLine =
-    "(tf2onnx has no option that keeps BatchNorm: write moving_mean, moving_variance, gamma and "
+constexpr const char* kTensorflowAdvice =
+    "tf2onnx has no option that keeps BatchNorm; write moving_mean, moving_variance, gamma and "
     "beta "
-    "of the Keras layers into a file for --bn_stats)";
+    "of the Keras layers into a file for --bn_stats";
 
 struct Version {
   int major = 0, minor = 0;
@@ -70,14 +71,16 @@ Exporter exporter_of(const Model& model) {
   const auto space = model.producer.find(' ');
   const auto name = model.producer.substr(0, space);
   const auto version = space == std::string::npos ? "" : model.producer.substr(space + 1);
-  if (model.format == "pt2") return {"torch.export", version, kExportedProgramLine};
+  if (model.format == "pt2") return {"torch.export", version, kExportedProgramLine, "", true};
   if (lower(name) == "pytorch") {
     if (is_dynamo(model.graph))
-      return {"PyTorch's ONNX exporter by torch.export (dynamo=True)", version, kDynamoLine};
-    return {"PyTorch's ONNX exporter by TorchScript (dynamo=False)", version, onnx_line(version)};
+      return {"PyTorch's ONNX exporter by torch.export (dynamo=True)", version, kDynamoLine, "",
+              true};
+    return {"PyTorch's ONNX exporter by TorchScript (dynamo=False)", version, onnx_line(version),
+            "", true};
   }
-  if (lower(name) == "tf2onnx") return {name, version, kTensorflowLine};
-  return {name, version, onnx_line("")};
+  if (lower(name) == "tf2onnx") return {name, version, "", kTensorflowAdvice};
+  return {name, version, ""};
 }
 
 }  // namespace zsq::models

@@ -13,6 +13,7 @@
 #include "models/bn_statistics.h"
 #include "models/channel_scales.h"
 #include "models/damaged_parameters.h"
+#include "models/fold_affine.h"
 #include "models/hugging_face.h"
 #include "models/programs.h"
 
@@ -140,6 +141,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
     model.source_path = path.string();
     refuse_damaged_parameters(model);
     if (!options.bn_statistics.empty()) add_batch_norm_from(options.bn_statistics, model);
+    fold_affine_pairs(model);
     fold_channel_scales(model);
     return model;
   } catch (const Error& error) {

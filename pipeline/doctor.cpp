@@ -17,7 +17,8 @@ std::string explanation_of(const DoctorReport& report) {
            "exporter made";
   if (report.verdict == "none") return "there is no BatchNorm and no trace of one that was folded";
   if (!report.look_folded.empty())
-    return layers + ", and convolutions into which others were folded";
+    return layers + ", and " + std::to_string(report.look_folded.size()) +
+           " convolutions into which others were folded, whose statistics are gone";
   if (report.without.empty()) return layers + ", one after each convolution";
   return layers + "; it does not follow " + std::to_string(report.without.size()) +
          " of the convolutions";
@@ -40,7 +41,11 @@ DoctorReport examine_inside(const std::filesystem::path& path, const ModelSettin
   report.look_folded = std::move(census.look_folded);
   report.without = std::move(census.without);
   report.warnings = model.warnings;
-  report.export_line = exporter.export_line;
+  const bool never_had_any = report.verdict == "none" && exporter.leaves_traces;
+  if (!never_had_any) {
+    report.export_line = exporter.export_line;
+    report.advice = exporter.advice;
+  }
   report.explanation = explanation_of(report);
   return report;
 }
@@ -64,7 +69,8 @@ std::string to_json(const DoctorReport& r) {
                          {"look_folded", r.look_folded},
                          {"without", r.without},
                          {"warnings", r.warnings},
-                         {"export_line", r.export_line}});
+                         {"export_line", r.export_line},
+                         {"advice", r.advice}});
 }
 
 }  // namespace zsq

@@ -20,7 +20,9 @@ struct DoctorReport {
   std::vector<std::string> look_folded;  // convolutions with a bias that an exporter made
   std::vector<std::string> without;      // other convolutions that no BatchNorm follows
   std::vector<std::string> warnings;     // of the importer
-  std::string export_line;               // what makes this exporter keep BatchNorm
+  // What makes this exporter keep BatchNorm; empty where it has no such option, is not known, or
+  // would have left traces of a BatchNorm that it dropped. advice: what serves where it has none.
+  std::string export_line, advice;
 };
 
 DoctorReport examine(const std::filesystem::path& model, const ModelSettings& settings = {});

@@ -56,23 +56,43 @@ models::StatisticsByLayer statistics_on_dead_leaves(const models::Model& model,
 
 }  // namespace
 
-void require_statistics(models::Model& model, Recipe& recipe, Observer& observer) {
-  for (const auto& warning : model.warnings) observer.on_message(LogLevel::warning, warning);
-  if (models::inspect_batch_norm(model).kind == models::BatchNormVerdict::Kind::usable) return;
+namespace {
+
+// Empty if none was folded.
+std::string note_of_folded(const models::Model& model, std::int64_t kept) {
+  const auto folded = std::ssize(models::count_batch_norm(model).look_folded);
+  if (folded == 0) return "";
+  return std::to_string(kept) + " BatchNorm layers are there, and " + std::to_string(folded) +
+         " more were folded into their convolutions on export: their statistics are inferred from "
+         "those of the others (`zsq inspect --doctor` says which, and how to keep them)";
+}
+
+}  // namespace
+
+std::vector<std::string> require_statistics(models::Model& model, Recipe& recipe,
+                                            Observer& observer) {
+  std::vector<std::string> notes = model.warnings;
+  const auto found = models::inspect_batch_norm(model);
+  const bool usable = found.kind == models::BatchNormVerdict::Kind::usable;
+  if (const auto folded = usable ? note_of_folded(model, found.layers) : std::string();
+      !folded.empty())
+    notes.push_back(folded);
+  for (const auto& note : notes) observer.on_message(LogLevel::warning, note);
+  if (usable) return notes;
   if (!recipe.model.allow_no_bn) models::require_batch_norm(model);
   models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
   recipe.images.source = ImageSource::dead_leaves;
   std::string left_out;
   if (recipe.finetune.iterations > 0) left_out = " Fine-tuning is left out.";
   recipe.finetune.iterations = 0;
-  observer.on_message(
-      LogLevel::warning,
+  notes.push_back(
       "the network has no BatchNorm statistics; those of its convolutions on " +
-          std::to_string(kImages) +
-          " dead-leaves images take their place. ResNet-20 lost 0.5 points of top-1 by that at "
-          "W4A4 "
-          "and none at W8A8; other networks may lose more (docs/method.md#limitations)." +
-          left_out);
+      std::to_string(kImages) +
+      " dead-leaves images take their place. ResNet-20 lost 0.5 points of top-1 by that at W4A4 "
+      "and none at W8A8; other networks may lose more (docs/method.md#limitations)." +
+      left_out);
+  observer.on_message(LogLevel::warning, notes.back());
+  return notes;
 }
 
 }  // namespace zsq::pipeline

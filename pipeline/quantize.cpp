@@ -144,6 +144,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   const auto mixed = choose_bits_if_asked(run);
   QuantizeReport report = describe_run(model, run.recipe, run.sha256, run.added_macs);
   report.mixed = mixed;
+  report.notes = run.notes;
   report.pixels = run.pixels.words;
   report.pixel_range_known = run.pixels.range;
   if (first)

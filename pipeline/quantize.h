@@ -123,6 +123,7 @@ struct QuantizeReport {
   // False where nothing tells the range of pixels, or the network contradicts the preprocessing:
   // then no synthetic image can say how good the student is.
   bool pixel_range_known = true;
+  std::vector<std::string> notes;  // what is not as the file says, or was lost on its export
   std::optional<MixedResult> mixed;
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0

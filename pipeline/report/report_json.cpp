@@ -99,6 +99,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"data", text_or_null(r.data)},
                   {"preset", text_or_null(r.preset)},
                   {"preprocessing", pipeline::json_or_null(r.preprocessing)},
+                  {"notes", r.notes},
                   {"pixels", text_or_null(r.pixels)},
                   {"pixel_range_known", r.pixel_range_known},
                   {"teacher", accuracy(r.teacher)},

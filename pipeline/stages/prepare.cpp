@@ -130,7 +130,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.sha256 = formats::sha256_of_model(model);
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   run.pixels = resolve_preprocessing(run.teacher, run.recipe, observer);
-  require_statistics(run.teacher, run.recipe, observer);
+  run.notes = require_statistics(run.teacher, run.recipe, observer);
   fit_into_memory(run.teacher, run.recipe, observer);
   run.as_read = run.teacher;
   run.teacher = reparametrized(std::move(run.teacher), run.recipe);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/exporter.h"
 
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include "models/load.h"
@@ -35,7 +36,46 @@ TEST(Exporter, WithoutAnOptionIsSaid) {
   const auto found = exporter_of(written_by("tf2onnx 1.16.1", "model/conv1/Conv2D"));
   EXPECT_EQ(found.name, "tf2onnx");
   EXPECT_EQ(found.version, "1.16.1");
-  EXPECT_NE(found.export_line.find("--bn_stats"), std::string::npos);
+  EXPECT_EQ(found.export_line, "");
+  EXPECT_NE(found.advice.find("--bn_stats"), std::string::npos);
+}
+
+// A line of another exporter would not make the file that is wanted.
+TEST(Exporter, ThatIsNotKnownHasNoLine) {
+  for (const char* producer : {"", "onnx-simplifier 0.4", "PaddlePaddle 2.5"}) {
+    const Model model = written_by(producer, "conv1");
+    EXPECT_EQ(exporter_of(model).export_line, "") << producer;
+    EXPECT_EQ(inspect_batch_norm(model).explanation.find("torch.onnx"), std::string::npos);
+  }
+}
+
+// Names as PyTorch 2.11 and tf2onnx 1.16 wrote them.
+struct Convolution {
+  const char *node, *weight, *bias;
+  float value;  // of the bias
+  bool folded;
+};
+TEST(Exporter, NamesTellWhichConvolutionsWereFolded) {
+  for (const auto& [node, weight, bias, value, folded] :
+       {Convolution{"/a/Conv", "onnx::Conv_41", "onnx::Conv_42", 1, true},
+        {"/short/Conv", "short.weight", "short.bias", 1, false},
+        {"/ws/Conv", "onnx::Conv_41", "ws.bias", 1, false},  // a standardised weight
+        {"Conv_0", "123", "124", 1, true},
+        {"node_Conv_49", "a.weight", "a.weight_bias", 1, true},
+        {"node_Conv_50", "b.weight", "b.bias", 1, true},
+        {"node_conv2d_2", "short.weight", "short.bias", 1, false},
+        {"node_conv2d_3", "short2.weight", "val_24", 0, false},
+        {"model/a/Conv2D", "w", "model/a/BiasAdd/ReadVariableOp:0", 1, false},
+        {"model/a/Conv2D", "w", "model/bn/FusedBatchNormV3_bias_fused_bn", 1, true},
+        {"conv", "a.weight", "bias_7", 1, true},
+        {"conv", "a.weight", "bias_7", 0, false}}) {
+    Model model;
+    model.graph.add({"input", Input{}, {}});
+    model.graph.add({node, Conv2d{}, {0}, {{"weight", weight}, {"bias", bias}}});
+    model.parameters.set(bias, at::full({2}, value));
+    EXPECT_EQ(count_batch_norm(model).look_folded.size(), folded ? 1U : 0U) << node << " " << bias;
+    EXPECT_EQ(name_of(inspect_batch_norm(model).kind), folded ? "folded" : "none") << bias;
+  }
 }
 
 // Files that PyTorch's exporters wrote, by what was asked of them.
