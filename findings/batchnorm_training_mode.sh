@@ -9,15 +9,10 @@
 # | the statistics of the batch.
 # Seen: onnxruntime 1.31.1 refuses one output in training mode; onnx.reference 1.23.2 and OpenVINO 2026.4.1 take
 # | the statistics of the batch, so the answer for an image depends on its neighbours; tract 0.23.9 takes the
-# | running ones, as evaluation would. The file is what torch.onnx.export(training=TRAINING) has often been used
-# | for to keep BatchNorm in the file.
-# Do: set training_mode to 0 before a file is handed on, and export with TrainingMode.PRESERVE from a network in
-# | eval().
+# | running ones, as evaluation would.
+# Do: export from a network in eval(), and set training_mode to 0 before a file is handed on.
 # Output:
-# > onnx.reference alone -1.342, in a batch of two -1.528
-# > onnxruntime    refuses: This number of op outputs should be 3 when Training_mode = True, but it is not.
-# > OpenVINO       alone -1.342, in a batch of two -1.528
-# > tract          alone 1.000, in a batch of two 1.000
+# > ?
 set -euo pipefail
 python=${PYTHON:-python3}
 work=$(mktemp -d)
