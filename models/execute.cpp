@@ -19,7 +19,6 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/mean.h>
@@ -222,6 +221,34 @@ void check_input(const Graph& graph, const at::Tensor& input) {
                                         c10::str(input.sizes()));
 }
 
+// libtorch's text of tensors that do not fit becomes the node's name and shapes; what ran out of
+// memory stays, because callers make smaller batches then.
+[[noreturn]] void rethrow_named(const Node& node, const std::vector<at::Tensor>& inputs) {
+  try {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    for (const auto* word : {"memory", "CUDA", "Allocator", "CUDNN", "cuDNN"})
+      if (text.find(word) != std::string::npos) throw;
+    std::string shapes;
+    for (const auto& input : inputs)
+      shapes += (shapes.empty() ? "" : ", ") + c10::str(input.sizes());
+    throw Error(ErrorCode::internal, op_name(node.op) + " '" + node.name +
+                                         "' cannot be computed from inputs of shapes " + shapes);
+  }
+}
+
+at::Tensor run_node(const Node& node, const std::vector<at::Tensor>& inputs,
+                    const ParameterStore& parameters, Precision precision) {
+  try {
+    return std::visit(Evaluate(node, inputs, parameters, precision), node.op);
+  } catch (const c10::Error&) {
+    rethrow_named(node, inputs);
+  }
+}
+
 }  // namespace
 
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
@@ -239,7 +266,7 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
     for (const auto source : node.inputs) {
       inputs.push_back(values[static_cast<std::size_t>(source)]);
     }
-    values[id] = std::visit(Evaluate(node, inputs, parameters, precision), node.op);
+    values[id] = run_node(node, inputs, parameters, precision);
     for (const auto source : node.inputs) {
       if (last[static_cast<std::size_t>(source)] == id) {
         values[static_cast<std::size_t>(source)].reset();
@@ -256,26 +283,6 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
   }
   const auto& output = values[static_cast<std::size_t>(graph.output)];
   return precision == Precision::bf16 ? output.to(at::kFloat) : output;
-}
-
-at::Tensor as_file_output(const Graph& graph, const at::Tensor& output) {
-  const auto finish = [&] {
-    switch (graph.signature.function) {
-      case OutputFunction::softmax:
-        return at::softmax(output, 1);
-      case OutputFunction::log_softmax:
-        return at::log_softmax(output, 1);
-      case OutputFunction::sigmoid:
-        return at::sigmoid(output);
-      case OutputFunction::none:
-        break;
-    }
-    return output;
-  };
-  std::vector<std::int64_t> shape{output.size(0)};
-  const auto& rest = graph.signature.output_shape;
-  shape.insert(shape.end(), rest.begin(), rest.end());
-  return rest.empty() ? finish() : finish().reshape(shape);
 }
 
 std::vector<NodeId> batch_norm_inputs(const Graph& graph) {

@@ -32,6 +32,7 @@ class InferShape {
       fail("a weight " + text(weight) + " in " + std::to_string(op.groups) +
            " groups does not fit an input " + text(x));
     }
+    check_bias(weight[0]);
     return slide(weight[0], {weight[2], weight[3]}, op.stride, op.pads, op.dilation, false);
   }
   Shape operator()(const Linear&) const {
@@ -39,15 +40,22 @@ class InferShape {
     if (weight.size() != 2 || in_[0].back() != weight[1]) {
       fail("a weight " + text(weight) + " does not fit an input " + text(in_[0]));
     }
+    check_bias(weight[0]);
     Shape shape = in_[0];
     shape.back() = weight[0];
     return shape;
   }
   Shape operator()(const BatchNorm&) const {
-    const auto gamma = shape_of("gamma");
-    if (in_[0].size() < 2 || product(gamma) != in_[0][1]) {
-      fail("a scale " + text(gamma) + " does not fit an input " + text(in_[0]));
-    }
+    for (const auto* role : {"gamma", "beta", "mean", "variance"}) check_per_channel(role);
+    return in_[0];
+  }
+  Shape operator()(const LayerNorm& op) const {
+    if (in_[0].size() != (op.of_map ? 4 : 2)) fail("does not take an input " + text(in_[0]));
+    for (const auto* role : {"gamma", "beta"}) check_per_channel(role);
+    return in_[0];
+  }
+  Shape operator()(const Softmax& op) const {
+    axis_of(op.axis);
     return in_[0];
   }
 
@@ -133,12 +141,19 @@ class InferShape {
   }
   Shape operator()(const Transpose& op) const {
     Shape shape;
+    auto sorted = op.perm;
+    std::sort(sorted.begin(), sorted.end());
+    bool valid = sorted.size() == in_[0].size();
+    for (std::size_t i = 0; valid && i < sorted.size(); ++i)
+      valid = sorted[i] == static_cast<std::int64_t>(i);
+    if (!valid) fail(text(op.perm) + " is no order of the dimensions of " + text(in_[0]));
     for (const auto axis : op.perm) shape.push_back(in_[0][axis_of(axis)]);
     return shape;
   }
   Shape operator()(const Slice& op) const {
     Shape shape = in_[0];
     auto& size = shape[axis_of(op.axis)];
+    if (op.step < 1) fail("a step of " + std::to_string(op.step));
     const auto index = [&](std::int64_t i) { return std::clamp(i < 0 ? i + size : i, {0}, size); };
     const auto length = std::max<std::int64_t>(0, index(op.end) - index(op.start));
     size = (length + op.step - 1) / op.step;
@@ -146,6 +161,8 @@ class InferShape {
   }
   Shape operator()(const Pad& op) const {
     Shape shape = in_[0];
+    if (op.before.size() != shape.size() || op.after.size() != shape.size())
+      fail("does not name two pads for each dimension of " + text(shape));
     for (std::size_t i = 0; i < shape.size(); ++i) {
       shape[i] += op.before.at(i) + op.after.at(i);
       if (shape[i] < 1) fail("nothing is left of an input " + text(in_[0]));
@@ -165,6 +182,16 @@ class InferShape {
   }
   Shape shape_of(const std::string& role) const {
     return parameters_.at(node_.params.at(role)).sizes().vec();
+  }
+  void check_bias(std::int64_t outputs) const {
+    if (node_.params.count("bias") == 0 || shape_of("bias") == Shape{outputs}) return;
+    fail("a bias " + text(shape_of("bias")) + " does not fit " + std::to_string(outputs) +
+         " outputs");
+  }
+  void check_per_channel(const char* role) const {
+    if (in_[0].size() >= 2 && shape_of(role) == Shape{in_[0][1]}) return;
+    fail("a " + std::string(role) + " " + text(shape_of(role)) + " does not fit an input " +
+         text(in_[0]));
   }
   std::size_t axis_of(std::int64_t axis) const {
     if (axis < 0 || axis >= static_cast<std::int64_t>(in_[0].size())) {

@@ -30,7 +30,10 @@ void rethrow_translated() {
     // libtorch's CPU allocator reports with a plain c10::Error.
     if (text.find("DefaultCPUAllocator") != std::string::npos)
       throw Error(ErrorCode::out_of_memory, kOutOfMemory);
-    throw Error(ErrorCode::internal, "libtorch: " + text.substr(0, text.find('\n')));
+    // Its words are about tensors that the user has never seen.
+    throw Error(ErrorCode::internal,
+                "a step met tensors that do not fit together, which is a fault of zsq: please "
+                "report it with the command and, if you can, the network");
   } catch (const std::filesystem::filesystem_error& error) {
     throw Error(ErrorCode::bad_input,
                 "'" + error.path1().string() + "': " + error.code().message());

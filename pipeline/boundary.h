@@ -6,8 +6,8 @@
 namespace zsq::pipeline {
 
 // Rethrows the exception in flight: memory that ran out as Error(out_of_memory), a path that the
-// system refuses as Error(bad_input), other libtorch failures as Error(internal) with the first
-// line of their text, the rest as it is.
+// system refuses as Error(bad_input), other libtorch failures as Error(internal) in words of our
+// own, the rest as it is.
 [[noreturn]] void rethrow_translated();
 
 template <class Action>

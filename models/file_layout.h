@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images between the layout of a network's file and that of the graph, which is [N, C, H, W].
+// What comes out goes back with as_file_output() (models/execute.h).
+#pragma once
+#include "models/graph.h"
+
+namespace zsq::models {
+
+// [N, H, W, C] -> [N, C, H, W] if the file takes channels last and the tensor has four dimensions;
+// else the tensor itself.
+at::Tensor from_file_input(const Graph& graph, const at::Tensor& input);
+
+}  // namespace zsq::models
