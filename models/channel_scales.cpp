@@ -11,15 +11,18 @@
 namespace zsq::models {
 namespace {
 
-// One number per channel, or one for all; undefined: something else. `shape`: of the layer's
-// output for one image, [1, C, H, W] or [1, C].
-at::Tensor per_channel(const at::Tensor& value, const Shape& shape) {
-  const auto channels = shape[1];
-  const auto trailing = static_cast<std::int64_t>(shape.size()) - 2;
+// One number per output channel of the layer, or one for all; undefined: something else. The
+// channels are dimension 1 of what a convolution gives, the last of what a linear layer gives.
+// `shape`: of that output.
+at::Tensor per_channel(const at::Tensor& value, const Node& layer, const Shape& shape) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (value.dim() > rank) return {};  // the product has more dimensions
+  const auto axis = is<Conv2d>(layer) ? 1 : rank - 1;
+  const auto channels = shape[static_cast<std::size_t>(axis)];
   if (value.numel() == 1) return value.reshape({1}).expand({channels});
-  const bool along_channels = value.numel() == channels && value.dim() > trailing &&
-                              value.size(value.dim() - 1 - trailing) == channels;
-  return along_channels ? value.reshape({channels}) : at::Tensor();
+  const auto place = axis - (rank - value.dim());  // of the channels in the constant
+  const bool fits = place >= 0 && value.size(place) == channels && value.numel() == channels;
+  return fits ? value.reshape({channels}) : at::Tensor();
 }
 
 std::map<std::string, int> count_uses(const Graph& graph) {
@@ -41,14 +44,6 @@ void scale(Node& layer, const at::Tensor& gamma, const std::map<std::string, int
   }
 }
 
-ParameterStore without_unused(const ParameterStore& parameters, const Graph& graph) {
-  const auto uses = count_uses(graph);
-  ParameterStore result;
-  for (const auto& name : parameters.names())
-    if (uses.contains(name)) result.set(name, parameters.at(name));
-  return result;
-}
-
 // The layer and the factor of a Mul that can be folded; -1: it cannot.
 std::pair<NodeId, at::Tensor> foldable(const Model& model, const Node& mul,
                                        const std::vector<std::vector<NodeId>>& consumers,
@@ -61,7 +56,8 @@ std::pair<NodeId, at::Tensor> foldable(const Model& model, const Node& mul,
     if (!owns_weight || !is<Parameter>(model.graph[factor])) continue;
     if (consumers[static_cast<std::size_t>(layer)].size() != 1) continue;
     const auto& value = model.parameters.at(model.graph[factor].params.at("value"));
-    if (auto gamma = per_channel(value, shapes[static_cast<std::size_t>(layer)]); gamma.defined())
+    if (auto gamma = per_channel(value, node, shapes[static_cast<std::size_t>(layer)]);
+        gamma.defined())
       return {layer, std::move(gamma)};
   }
   return {-1, {}};
@@ -85,8 +81,7 @@ void fold_channel_scales(Model& model) {
   const auto nodes = model.graph.nodes.size();
   model.graph.output = stands_for[static_cast<std::size_t>(model.graph.output)];
   model.graph = drop_unused_nodes(model.graph);
-  if (model.graph.nodes.size() < nodes)
-    model.parameters = without_unused(model.parameters, model.graph);
+  if (model.graph.nodes.size() < nodes) drop_unused_parameters(model);
 }
 
 }  // namespace zsq::models

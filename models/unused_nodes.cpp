@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/unused_nodes.h"
 
+#include <set>
+
 namespace zsq::models {
 
 Graph drop_unused_nodes(const Graph& graph) {
@@ -24,6 +26,16 @@ Graph drop_unused_nodes(const Graph& graph) {
   result.input = moved[static_cast<std::size_t>(graph.input)];
   result.output = moved[static_cast<std::size_t>(graph.output)];
   return result;
+}
+
+void drop_unused_parameters(Model& model) {
+  std::set<std::string> used;
+  for (const Node& node : model.graph.nodes)
+    for (const auto& [role, name] : node.params) used.insert(name);
+  ParameterStore kept;
+  for (const auto& name : model.parameters.names())
+    if (used.count(name) > 0) kept.set(name, model.parameters.at(name));
+  model.parameters = std::move(kept);
 }
 
 }  // namespace zsq::models
