@@ -64,7 +64,7 @@ at::Tensor without_batch_rows(const Call& call, const at::Tensor& constant, std:
   return row;
 }
 
-Operands read_operands(Call& call, std::vector<std::size_t> wanted) {
+Operands read_operands(Call& call, std::vector<std::size_t> wanted, bool maps) {
   if (wanted.empty()) {
     wanted.resize(call.inputs());
     std::iota(wanted.begin(), wanted.end(), 0);
@@ -77,13 +77,12 @@ Operands read_operands(Call& call, std::vector<std::size_t> wanted) {
     for (const auto input : wanted) {
       if (call.is_constant(input) != constants) continue;
       if (constants)
-        operands.all.push_back(
-            {input, -1, without_batch_rows(call, call.constant(input), rank)});
+        operands.all.push_back({input, -1, without_batch_rows(call, call.constant(input), rank)});
       else
         operands.all.push_back({input, raise(call, call.activation(input), rank), {}});
     }
   }
-  move_to_maps(call, operands, rank);
+  if (maps) move_to_maps(call, operands, rank);
   return operands;
 }
 

@@ -23,7 +23,8 @@ struct Operands {
 // dimension, and constants with a row of their own for each image. An activation of fewer
 // dimensions is reshaped if the file fixes a batch of one; with another batch its images would meet
 // another dimension.
-Operands read_operands(Call& call, std::vector<std::size_t> wanted = {});
+// maps: on_map may become true.
+Operands read_operands(Call& call, std::vector<std::size_t> wanted = {}, bool maps = true);
 
 // A constant in `rank` dimensions, aligned at the right; a fixed batch of equal rows becomes one
 // row. Refused: rows that differ.

@@ -45,8 +45,8 @@ void convert_extremum(Call& call, bool upper) {
   double bound = upper ? kInfinity : -kInfinity;
   std::vector<std::size_t> tensors;
   for (std::size_t i = 0; i < call.inputs(); ++i) {
-    const bool number = call.is_constant(i) && call.constant(i).numel() == 1 &&
-                        call.constant(i).dim() <= 1;
+    const bool number =
+        call.is_constant(i) && call.constant(i).numel() == 1 && call.constant(i).dim() <= 1;
     if (!number) {
       tensors.push_back(i);
       continue;
@@ -91,8 +91,8 @@ void convert_sub(Call& call) {
 
 void convert_mul(Call& call) {
   require_two(call);
-  const bool square = !call.is_constant(0) && !call.is_constant(1) &&
-                      call.activation(0) == call.activation(1);
+  const bool square =
+      !call.is_constant(0) && !call.is_constant(1) && call.activation(0) == call.activation(1);
   if (square) return emit_function(call, Elementwise{Function::power, 2}, call.activation(0));
   emit_operands(call, Mul{}, read_operands(call));
 }
@@ -107,8 +107,8 @@ void convert_div(Call& call) {
 
 void convert_pow(Call& call) {
   require_two(call);
-  const bool number = call.is_constant(1) && call.constant(1).numel() == 1 &&
-                      call.constant(1).dim() <= 1;
+  const bool number =
+      call.is_constant(1) && call.constant(1).numel() == 1 && call.constant(1).dim() <= 1;
   if (!number) return emit_ordered(call, Binary{BinaryKind::power});
   const auto exponent = call.scalar(1);
   const auto x = call.activation(0);

@@ -22,8 +22,7 @@ constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102
 // Those with parameters of their own, or with a node of their own; every other one is in the table
 // of models/elementwise.h under ONNX's name.
 const Row kRows[] = {
-    {"Celu",
-     [](const Call& call) { return function(Function::celu, call.number("alpha", 1)); }},
+    {"Celu", [](const Call& call) { return function(Function::celu, call.number("alpha", 1)); }},
     {"Elu", [](const Call& call) { return function(Function::elu, call.number("alpha", 1)); }},
     {"Gelu",
      [](const Call& call) -> Op {

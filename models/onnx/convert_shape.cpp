@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ops/arange.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -23,18 +21,6 @@ std::int64_t product(const Dims& dims) {
 
 Dims without_batch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
 
-// The one way to a new shape: nothing, Flatten or Reshape. `dims` are those after the batch.
-void reshape_to(Call& call, NodeId x, const Dims& dims) {
-  const auto now = without_batch(call.shape(x));
-  if (product(now) != product(dims)) call.fail("the number of elements would change");
-  if (now == dims) return call.bind({x, {}});
-  if (dims.size() == 1) {
-    call.emit(Flatten{}, {x});
-  } else {
-    call.emit(Reshape{dims}, {x});
-  }
-}
-
 // Axes of a tensor with `dimensions` dimensions, counted from the front, in order.
 Dims from_front(const Call& call, Dims axes, std::size_t dimensions) {
   const auto count = static_cast<std::int64_t>(dimensions);
@@ -46,7 +32,31 @@ Dims from_front(const Call& call, Dims axes, std::size_t dimensions) {
   return axes;
 }
 
+// A Pad of the transposed form of a map, as Keras writes before a convolution, is one of the map.
+bool move_pad_to_map(Call& call, NodeId x) {
+  const auto& graph = call.model().graph;
+  const auto* pad = get_if<Pad>(graph[x]);
+  const auto map = pad ? map_before_channels_last(graph, graph[x].inputs[0]) : -1;
+  if (map < 0) return false;
+  Pad moved = *pad;
+  for (auto* side : {&moved.before, &moved.after})
+    *side = {(*side)[0], (*side)[3], (*side)[1], (*side)[2]};
+  call.emit(moved, {map});
+  return true;
+}
+
 }  // namespace
+
+void reshape_to(Call& call, NodeId x, const Dims& dims) {
+  const auto now = without_batch(call.shape(x));
+  if (product(now) != product(dims)) call.fail("the number of elements would change");
+  if (now == dims) return call.bind({x, {}});
+  if (dims.size() == 1) {
+    call.emit(Flatten{}, {x});
+  } else {
+    call.emit(Reshape{dims}, {x});
+  }
+}
 
 void convert_shape(Call& call) {
   const bool constant = call.is_constant(0);
@@ -64,27 +74,11 @@ void convert_shape(Call& call) {
   call.bind({-1, to_tensor(array)});
 }
 
-// PyTorch's as_strided, with which its exporter writes a mean over a map in channels_last: all
-// elements in a row, of which each is taken once, in order.
-void convert_gather(Call& call) {
-  const auto& row = call.value(0);
-  if (!row.flattened || !call.is_constant(1))
-    call.fail("gathers from an input that depends on the image");
-  const auto& indices = call.constant(1);
-  const auto dims = without_batch(indices.sizes().vec());
-  const auto elements = product(without_batch(call.shape(*row.flattened)));
-  const bool whole = indices.dim() > 1 && call.is_batch(indices.size(0)) &&
-                     product(dims) == elements && call.integer("axis", 0) == 0;
-  if (!whole || !indices.flatten().equal(at::arange(indices.numel(), indices.options())))
-    call.fail("takes other elements than all in their order");
-  reshape_to(call, *row.flattened, dims);
-}
-
 void convert_flatten(Call& call) {
   const auto x = call.activation(0);
   const auto axis = call.integer("axis", 1);
   if (axis != 1 && axis != 1 - static_cast<std::int64_t>(call.shape(x).size())) {
-    call.fail("only axis 1 is known");
+    call.fail("keeps the batch apart with axis 1 only");
   }
   reshape_to(call, x, {product(without_batch(call.shape(x)))});
 }
@@ -165,6 +159,7 @@ void convert_transpose(Call& call) {
   if (sorted == perm) return call.bind({x, {}});
   const auto map = map_before_channels_last(call.model().graph, x);
   if (map >= 0 && perm == Dims{0, 3, 1, 2}) return call.bind({map, {}});
+  if (perm == Dims{0, 3, 1, 2} && move_pad_to_map(call, x)) return;
   call.emit(Transpose{perm}, {x});
 }
 

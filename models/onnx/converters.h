@@ -13,52 +13,70 @@ void convert_matmul(Call&);
 
 // convert_normalization.cpp
 void convert_layer_normalization(Call&);
-void convert_gelu(Call&);
-void convert_erf(Call&);
-bool continue_gelu(Call&);  // Add and Mul of a GELU that is written in parts; false: of another
+void convert_rms_normalization(Call&);
+void convert_instance_normalization(Call&);
+void convert_group_normalization(Call&);
+void convert_lp_normalization(Call&);
 
 // convert_elementwise.cpp
 void convert_add(Call&);
 void convert_sub(Call&);
 void convert_mul(Call&);
 void convert_div(Call&);
-void convert_relu(Call&);
+void convert_pow(Call&);
+void convert_sum(Call&);
+void convert_mean(Call&);
 void convert_clip(Call&);
 void convert_min(Call&);
 void convert_max(Call&);
-void convert_leaky_relu(Call&);
-void convert_sigmoid(Call&);
-void convert_hard_sigmoid(Call&);
-void convert_hard_swish(Call&);
-void convert_softmax(Call&);
+void convert_prelu(Call&);
 void convert_identity(Call&);  // Dropout too
 void convert_cast(Call&);
+
+// convert_functions.cpp
+std::vector<std::string> function_names();  // of the operators that these two read
+void convert_function(Call&);
+at::Tensor fold_function(const Call&);
+void convert_swish(Call&);
+
+// convert_reduce.cpp
+void convert_reduce(Call&);  // each Reduce operator but the next
+void convert_reduce_log_sum_exp(Call&);
+void convert_global_max_pool(Call&);
+void convert_softmax(Call&);
+void convert_log_softmax(Call&);
+at::Tensor fold_reduce(const Call&);
 
 // convert_rearranged.cpp
 void convert_depth_to_space(Call&);
 void convert_space_to_depth(Call&);
 
-// convert_transposed.cpp, convert_response.cpp
+// convert_transposed.cpp, convert_response.cpp, convert_resize.cpp, convert_pad.cpp
 void convert_conv_transpose(Call&);
 void convert_lrn(Call&);
+void convert_resize(Call&);  // Upsample too
+void convert_pad(Call&);
 
 // convert_pooling.cpp
 void convert_max_pool(Call&);
 void convert_average_pool(Call&);
 void convert_global_average_pool(Call&);
-void convert_reduce_mean(Call&);
-void convert_resize(Call&);  // Upsample too
 
 // convert_shape.cpp
+// The one way to a new shape: nothing, Flatten or Reshape. `dims` are those after the batch.
+void reshape_to(Call& call, NodeId x, const std::vector<std::int64_t>& dims);
 void convert_shape(Call&);
 void convert_flatten(Call&);
-void convert_gather(Call&);
 void convert_reshape(Call&);
 void convert_squeeze(Call&);
 void convert_unsqueeze(Call&);
 void convert_transpose(Call&);
 void convert_concat(Call&);
-void convert_pad(Call&);
+
+// convert_repeats.cpp
+void convert_gather(Call&);
+void convert_expand(Call&);
+void convert_tile(Call&);
 
 // convert_slices.cpp
 void convert_slice(Call&);
@@ -80,14 +98,26 @@ at::Tensor fold_div(const Call&);
 at::Tensor fold_min(const Call&);
 at::Tensor fold_max(const Call&);
 at::Tensor fold_clip(const Call&);
+at::Tensor fold_sum(const Call&);
+at::Tensor fold_mean(const Call&);
 at::Tensor fold_neg(const Call&);
-at::Tensor fold_ceil(const Call&);
+at::Tensor fold_abs(const Call&);
 at::Tensor fold_range(const Call&);
-at::Tensor fold_floor(const Call&);
 at::Tensor fold_equal(const Call&);
 at::Tensor fold_where(const Call&);
 at::Tensor fold_quantize_linear(const Call&);
 at::Tensor fold_dequantize_linear(const Call&);
+
+// fold_logic.cpp
+at::Tensor fold_compare(const Call&);  // Greater, GreaterOrEqual, Less, LessOrEqual
+at::Tensor fold_logical(const Call&);  // And, Or, Xor
+at::Tensor fold_not(const Call&);
+at::Tensor fold_mod(const Call&);
+at::Tensor fold_pow(const Call&);
+at::Tensor fold_cumulative_sum(const Call&);
+at::Tensor fold_size(const Call&);
+at::Tensor fold_tile(const Call&);
+at::Tensor fold_matmul(const Call&);
 
 // fold_layout.cpp
 at::Tensor fold_constant(const Call&);

@@ -2,11 +2,9 @@
 // Element by element on constants. The batch may pass through unchanged (N * 1, N + 0); a result
 // that would be calculated from it is refused.
 #include <ATen/ExpandUtils.h>
-#include <ATen/ops/ceil.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/eq.h>
-#include <ATen/ops/floor.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/round.h>
@@ -27,8 +25,8 @@ bool may_hold_batch(const at::Tensor& x) {
 }
 
 template <class Function>
-at::Tensor combine(const Call& call, Function function) {
-  const auto &a = call.constant(0), &b = call.constant(1);
+at::Tensor combine_two(const Call& call, const at::Tensor& a, const at::Tensor& b,
+                       Function function) {
   call.charge_broadcast(a, b);
   auto result = function(a, b);
   if (!may_hold_batch(a) && !may_hold_batch(b)) return result;
@@ -36,6 +34,15 @@ at::Tensor combine(const Call& call, Function function) {
   if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
     call.fail(std::string("calculates with the batch size") + kExportWithFixedBatch);
   }
+  return result;
+}
+
+// Of all inputs, from the left.
+template <class Function>
+at::Tensor combine(const Call& call, Function function) {
+  auto result = call.constant(0);
+  for (std::size_t i = 1; i < call.inputs(); ++i)
+    result = combine_two(call, result, call.constant(i), function);
   return result;
 }
 
@@ -105,8 +112,12 @@ at::Tensor fold_clip(const Call& call) {
 }
 
 at::Tensor fold_neg(const Call& call) { return call.constant(0).neg(); }
-at::Tensor fold_ceil(const Call& call) { return call.constant(0).ceil(); }
-at::Tensor fold_floor(const Call& call) { return call.constant(0).floor(); }
+at::Tensor fold_abs(const Call& call) { return call.constant(0).abs(); }
+
+at::Tensor fold_sum(const Call& call) { return fold_add(call); }
+at::Tensor fold_mean(const Call& call) {
+  return fold_add(call).div(static_cast<double>(call.inputs()));
+}
 
 // q = saturate(round_half_even(x / scale) + zero_point)
 at::Tensor fold_quantize_linear(const Call& call) {

@@ -3,12 +3,12 @@
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
+#include "models/onnx/input_layout.h"
 
 namespace zsq::models {
 namespace {
 
 namespace proto = formats::onnx;
-
 constexpr std::int64_t kFirstOpset = 7, kLastOpset = 26;
 
 void check_versions(const proto::Model& file) {
@@ -70,8 +70,8 @@ Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) 
   const auto& image = image_input(file.graph);
   Shape shape;
   for (const auto& dimension : image.shape) shape.push_back(dimension.value);
-  importer.add_input(image.name, shape);
   const auto live = live_nodes(file.graph);
+  importer.add_input(image.name, shape, onnx::reads_channels_last(live, image.name, shape));
   for (const auto* node : live) {
     for (const auto& input : node->inputs) importer.count_use(input);
   }
@@ -79,6 +79,8 @@ Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) 
   importer.count_use(output);
   for (const auto* node : live) importer.convert(*node);
   auto model = importer.finish(output);
+  model.graph.signature.input = image.name;
+  model.graph.signature.output = output;
   model.format = "onnx";
   model.producer = file.producer_name;
   if (!file.producer_version.empty()) model.producer += " " + file.producer_version;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/onnx/importer.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "core/error.h"
-#include "models/onnx/canonicalize.h"
+#include "models/onnx/ending.h"
+#include "models/recognize_functions.h"
 #include "models/unused_nodes.h"
 
 namespace zsq::models::onnx {
@@ -12,6 +17,10 @@ std::string known_operators() {
   std::string list;
   for (const auto& [name, rule] : registry()) list += (list.empty() ? "" : ", ") + name;
   return list;
+}
+
+std::int64_t numel(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 bool default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -36,12 +45,13 @@ void Importer::charge(double bytes) {
   }
 }
 
-void Importer::add_input(const std::string& name, const Shape& shape) {
+void Importer::add_input(const std::string& name, Shape shape, bool channels_last) {
   if (shape.size() != 4) {
     throw Error(ErrorCode::unsupported_model, "the input '" + name + "' has " +
                                                   std::to_string(shape.size()) +
                                                   " dimensions; N x C x H x W was expected");
   }
+  if (channels_last) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
   fixed_batch_ = shape[0];
   auto& image = model_.graph.input_shape;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -62,6 +72,12 @@ void Importer::add_input(const std::string& name, const Shape& shape) {
   model_.graph.input = id;
   shapes_.push_back({1, image[0], image[1], image[2]});
   values_[name].node = id;
+  model_.graph.signature.channels_last = channels_last;
+  if (!channels_last) return;
+  // The file's name stands for what the file sees.
+  const Node last{unique_name(name + ".channels_last"), Transpose{{0, 2, 3, 1}}, {id}};
+  shapes_.push_back({1, image[1], image[2], image[0]});
+  values_[name].node = model_.graph.add(last);
 }
 
 const Value* Importer::find(const std::string& name) const {
@@ -94,32 +110,71 @@ void Importer::convert(const proto::Node& node) {
     } else {
       rule.convert(call);
     }
-  } catch (const c10::Error& error) {  // ATen was asked for what the tensors do not allow
-    throw Error(ErrorCode::bad_input,
-                node.op_type + " '" + call.name() + "': " + error.what_without_backtrace());
+  } catch (const c10::Error&) {  // ATen was asked for what the tensors do not allow
+    throw Error(ErrorCode::bad_input, node.op_type + " '" + call.name() +
+                                          "': its inputs do not fit together (" +
+                                          describe_inputs(node) + ")");
   }
 }
 
+std::string Importer::describe_inputs(const proto::Node& node) const {
+  std::string text;
+  for (const auto& name : node.inputs) {
+    const auto* value = find(name);
+    if (!value) continue;
+    text += (text.empty() ? "'" : ", '") + name + "'";
+    if (value->constant.defined())
+      text += " is a constant of shape " + c10::str(value->constant.sizes());
+    else if (value->node >= 0)
+      text += " has shape " + c10::str(at::IntArrayRef(shape(value->node)));
+  }
+  return text.empty() ? "it has none" : text;
+}
+
 Model Importer::finish(const std::string& output) {
-  model_.graph.output = logits(output);
-  model_.classes = shape(model_.graph.output)[1];
-  model_.graph = drop_unused_nodes(model_.graph);
+  set_output(output_node(output), output);
+  auto& graph = model_.graph;
+  graph = drop_unused_nodes(graph);
+  drop_unused_parameters(model_);
   return std::move(model_);
 }
 
-NodeId Importer::logits(const std::string& output) const {
+NodeId Importer::output_node(const std::string& output) const {
   const auto* found = find(output);
   if (!found || found->node < 0 || found->quantized) {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output + "' does not depend on the image as a float tensor");
   }
   const auto& dims = shape(found->node);
-  if (dims.size() != 2) {
+  const auto longer = std::count_if(dims.begin(), dims.end(), [](auto size) { return size != 1; });
+  if (longer > 1) {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output + "' has shape " + c10::str(at::IntArrayRef(dims)) +
-                    "; a classifier's logits [N, classes] were expected");
+                    "; one row of numbers per image, as a classifier's logits [N, classes], was "
+                    "expected");
   }
   return found->node;
+}
+
+void Importer::set_output(NodeId output, const std::string& name) {
+  auto& graph = model_.graph;
+  const Shape shape_in_file = shape(output);
+  graph.output = output;
+  recognize_functions(model_);
+  const auto ending = find_ending(graph, shapes_, log_softmaxes_, output);
+  graph.output = ending.node;
+  if (shape(graph.output).size() != 2) {
+    Op flat = Flatten{};
+    if (shape(graph.output).size() < 2) flat = Reshape{{1}};
+    const auto classes = numel(shape(graph.output));
+    graph.output = graph.add({unique_name(name + ".classes"), std::move(flat), {graph.output}});
+    shapes_.push_back({1, classes});
+  }
+  model_.classes = shape(graph.output)[1];
+  graph.signature.function = ending.function;
+  graph.signature.kind = options_.output.value_or(ending.kind);
+  if (shape_in_file.size() > 2)
+    graph.signature.output_shape.assign(shape_in_file.begin() + 1, shape_in_file.end());
 }
 
 // With a number if `wanted` is taken. Numbers are given in order, so the next one can be searched

@@ -76,6 +76,7 @@ class Importer {
  private:
   friend class Call;
 
+  std::string describe_inputs(const proto::Node& node) const;
   NodeId output_node(const std::string& output) const;
   void set_output(NodeId output, const std::string& name);
   std::string unique_name(const std::string& wanted);
@@ -85,10 +86,10 @@ class Importer {
   Model model_;
   std::map<std::string, Value> values_;
   std::set<std::string> initializers_, four_bit_initializers_, node_names_;
-  std::map<std::string, int> uses_;  // of each name, by live nodes and as the output
-  std::vector<Shape> shapes_;        // index = NodeId, for a batch of one
+  std::map<std::string, int> uses_;                 // of each name, by live nodes and as the output
+  std::vector<Shape> shapes_;                       // index = NodeId, for a batch of one
   std::map<NodeId, LogSoftmaxPart> log_softmaxes_;  // by their last node
-  std::int64_t fixed_batch_ = -1;    // -1: the file leaves the batch open
+  std::int64_t fixed_batch_ = -1;                   // -1: the file leaves the batch open
   double initializer_bytes_ = 0, made_bytes_ = 0;
 };
 
@@ -153,8 +154,8 @@ class Call {
 
   NodeId append(const std::string& name, Op op, std::vector<NodeId> inputs,
                 std::map<std::string, std::string> params = {});
-  void bind(Value value, std::size_t output = 0);  // what the node's output stands for
-  NodeId result() const;                               // what output 0 is bound to
+  void bind(Value value, std::size_t output = 0);   // what the node's output stands for
+  NodeId result() const;                            // what output 0 is bound to
   NodeId part(Op op, std::vector<NodeId> inputs) {  // append under a name of its own
     return append(unique_name(), std::move(op), std::move(inputs));
   }

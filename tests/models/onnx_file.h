@@ -42,7 +42,7 @@ class OnnxFile {
   at::Tensor run(const at::Tensor& x, const models::LoadOptions& options = {}) const {
     const at::NoGradGuard no_grad;
     const auto model = import(options);
-    return models::execute(model.graph, model.parameters, x);
+    return models::as_file_output(model.graph, models::execute(model.graph, model.parameters, x));
   }
 
   formats::onnx::Model file;

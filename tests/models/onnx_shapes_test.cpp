@@ -17,19 +17,6 @@
 namespace zsq::models {
 namespace {
 
-TEST(ReduceMean, AxesAsAttributeAndAsInput) {
-  OnnxFile attribute(13, kImage);
-  attribute.node("ReduceMean", {"x"}, {"y"},
-                 {{"axes", Ints{-1, -2}}, {"keepdims", std::int64_t{0}}});
-  expect_near(attribute.run(image()), image().mean({2, 3}));
-  OnnxFile input(18, kImage);
-  input.initializer("a", ints({2, 3})).node("ReduceMean", {"x", "a"}, {"y"});
-  expect_near(input.run(image()), image().mean({2, 3}));
-  OnnxFile channels(13, kImage);
-  channels.node("ReduceMean", {"x"}, {"y"}, {{"axes", Ints{1}}});
-  EXPECT_NE(refusal(channels).find("height and width"), std::string::npos);
-}
-
 TEST(Split, SizesAsAttributeAsInputAndByNumber) {
   OnnxFile attribute(11, kImage);
   attribute.node("Split", {"x"}, {"a", "b"}, {{"axis", std::int64_t{1}}, {"split", Ints{1, 3}}})
@@ -72,7 +59,7 @@ TEST(Range, CountsOnConstants) {
     return refusal(times_range(whole(start), whole(limit), whole(delta)));
   };
   EXPECT_NE(says(0, 5, 0).find("never comes to its end"), std::string::npos);
-  EXPECT_NE(says(0, std::int64_t{1} << 50, 1).find("2^24"), std::string::npos);
+  EXPECT_THROW(times_range(whole(0), whole(std::int64_t{1} << 50), whole(1)).import(), Error);
 }
 
 TEST(Range, UpToTheBatchTellsWhatToDo) {
@@ -244,10 +231,6 @@ TEST(Resize, NearestByScalesAndBySizes) {
   upsample.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 3.0F}))
       .node("Upsample", {"x", "s"}, {"y"}, {{"mode", std::string("nearest")}});
   expect_near(upsample.run(image()), expected);
-  OnnxFile linear(13, kImage);
-  linear.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 2.0F}))
-      .node("Resize", {"x", "", "s"}, {"y"}, {{"mode", std::string("linear")}});
-  EXPECT_NE(refusal(linear).find("nearest"), std::string::npos);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace zsq::models {
 
 using test::Attributes;
 using test::Ints;
+using test::Names;
 using test::OnnxFile;
 using test::refusal;
 

@@ -37,7 +37,7 @@ inline at::Tensor run(formats::TorchScript file, const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   file.traced_shape = x.sizes().vec();
   const auto model = models::import_torchscript(file);
-  return models::execute(model.graph, model.parameters, x);
+  return models::as_file_output(model.graph, models::execute(model.graph, model.parameters, x));
 }
 
 }  // namespace zsq::test

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/onnx/ending.h"
+
+#include <algorithm>
+
+namespace zsq::models::onnx {
+namespace {
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::vector<Shape>& shapes) : graph_(graph), shapes_(shapes) {}
+
+  // Back over nodes that only change the shape, while `wanted` of the nodes is not reached.
+  NodeId before_shape_changes(NodeId id) const {
+    while (changes_shape(id)) id = graph_[id].inputs[0];
+    return id;
+  }
+  NodeId first_flat(NodeId id) const {
+    while (shape(id).size() != 2 && changes_shape(id)) id = graph_[id].inputs[0];
+    return id;
+  }
+
+  // Whether `axis` is the one dimension that is not 1.
+  bool over_classes(NodeId x, std::int64_t axis) const {
+    const auto& dims = shape(x);
+    for (std::size_t i = 1; i < dims.size(); ++i)
+      if (dims[i] != 1 && static_cast<std::int64_t>(i) != axis) return false;
+    return true;
+  }
+
+  // x / |x|: the divisor is a root or a sum of absolute values of the dividend.
+  bool is_normalized(NodeId id) const {
+    const auto* binary = get_if<Binary>(graph_[id]);
+    const bool product = is<Mul>(graph_[id]);
+    if (!product && (!binary || binary->kind != BinaryKind::div)) return false;
+    const auto& inputs = graph_[id].inputs;
+    return is_length_of(inputs[1], inputs[0]) || (product && is_length_of(inputs[0], inputs[1]));
+  }
+
+ private:
+  const Shape& shape(NodeId id) const { return shapes_[static_cast<std::size_t>(id)]; }
+
+  bool changes_shape(NodeId id) const {
+    const Node& node = graph_[id];
+    if (is<Flatten>(node) || is<Reshape>(node)) return true;
+    const auto* transpose = get_if<Transpose>(node);
+    if (!transpose) return false;
+    std::vector<std::int64_t> longer;  // where its dimensions that are not 1 come from
+    for (const auto axis : transpose->perm)
+      if (shape(node.inputs[0])[static_cast<std::size_t>(axis)] != 1) longer.push_back(axis);
+    return std::is_sorted(longer.begin(), longer.end());
+  }
+
+  bool is_length_of(NodeId length, NodeId x) const {
+    constexpr int kSteps = 12;
+    bool reduced = false, positive = false;
+    for (int step = 0; step < kSteps && length != x; ++step) {
+      const Node& node = graph_[length];
+      const auto* reduce = get_if<Reduce>(node);
+      reduced = reduced ||
+                (reduce && (reduce->kind == ReduceKind::sum || reduce->kind == ReduceKind::mean));
+      if (const auto* function = get_if<Elementwise>(node))
+        positive = positive || function->function == Function::sqrt ||
+                   function->function == Function::power || function->function == Function::abs;
+      if (node.inputs.empty()) return false;
+      length = node.inputs[0];
+    }
+    return length == x && reduced && positive;
+  }
+
+  const Graph& graph_;
+  const std::vector<Shape>& shapes_;
+};
+
+OutputKind kind_of_values(const Finder& finder, const Graph& graph, NodeId id,
+                          std::int64_t classes) {
+  const auto last = finder.before_shape_changes(id);
+  const bool values = classes == 1 || is<BatchNorm>(graph[last]) || finder.is_normalized(last);
+  return values ? OutputKind::values : OutputKind::logits;
+}
+
+}  // namespace
+
+Ending find_ending(const Graph& graph, const std::vector<Shape>& shapes,
+                   const std::map<NodeId, LogSoftmaxPart>& log_softmaxes, NodeId output) {
+  const Finder finder(graph, shapes);
+  const auto last = finder.before_shape_changes(output);
+  const Node& node = graph[last];
+  const auto enter = [&](NodeId x, OutputFunction function, OutputKind kind) {
+    return Ending{finder.first_flat(x), function, kind};
+  };
+  if (is<Sigmoid>(node)) return enter(node.inputs[0], OutputFunction::sigmoid, OutputKind::scores);
+  if (const auto* softmax = get_if<Softmax>(node);
+      softmax && finder.over_classes(node.inputs[0], softmax->axis))
+    return enter(node.inputs[0], OutputFunction::softmax, OutputKind::logits);
+  if (const auto found = log_softmaxes.find(last);
+      found != log_softmaxes.end() && finder.over_classes(found->second.x, found->second.axis))
+    return enter(found->second.x, OutputFunction::log_softmax, OutputKind::logits);
+  if (const auto* function = get_if<Elementwise>(node);
+      function && function->function == Function::log) {
+    const Node& before = graph[finder.before_shape_changes(node.inputs[0])];
+    if (const auto* softmax = get_if<Softmax>(before);
+        softmax && finder.over_classes(before.inputs[0], softmax->axis))
+      return enter(before.inputs[0], OutputFunction::log_softmax, OutputKind::logits);
+  }
+  std::int64_t classes = 1;
+  for (const auto size : shapes[static_cast<std::size_t>(output)]) classes *= size;
+  return {finder.first_flat(output), OutputFunction::none,
+          kind_of_values(finder, graph, output, classes)};
+}
+
+}  // namespace zsq::models::onnx
