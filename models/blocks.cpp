@@ -13,8 +13,8 @@ bool is_layer(const Node& node) { return is<Conv2d>(node) || is<Linear>(node); }
 
 bool acts_on_each_value(const Node& node) {
   return is<BatchNorm>(node) || is<Clip>(node) || is<LeakyRelu>(node) || is<Sigmoid>(node) ||
-         is<HardSigmoid>(node) || is<HardSwish>(node) || is<Gelu>(node) || is<Add>(node) ||
-         is<Mul>(node);
+         is<HardSigmoid>(node) || is<HardSwish>(node) || is<Gelu>(node) || is<Elementwise>(node) ||
+         is<PRelu>(node) || is<Add>(node) || is<Mul>(node) || is<Binary>(node);
 }
 
 // What stands between two neighbouring nodes that all ways go through, the latter included.

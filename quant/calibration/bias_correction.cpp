@@ -17,9 +17,11 @@ namespace {
 using models::Graph;
 using models::NodeId;
 
-// Mean over the images and places of an output, per channel: [C].
-at::Tensor channel_means(const at::Tensor& y) {
-  return y.dim() == 4 ? y.mean({0, 2, 3}) : y.reshape({-1, y.size(-1)}).mean(0);
+// Mean over the images and places of a layer's output, per channel: [C]. A linear layer has its
+// channels last, whatever the tensor that it acts on.
+at::Tensor channel_means(const models::Node& layer, const at::Tensor& y) {
+  return models::is<models::Conv2d>(layer) ? y.mean({0, 2, 3})
+                                           : y.reshape({-1, y.size(-1)}).mean(0);
 }
 
 bool is_shared(const Graph& graph, const std::string& parameter) {
@@ -84,8 +86,9 @@ void correct_bias(Student& student, const models::Model& teacher, const WeightSi
     return apply_layer(student.graph[site.layer], mean, weight);
   };
   const auto shift =
-      channel_means(output(input.quantized_mean, site.op->forward({latent}, student.parameters)) -
-                    output(input.mean, teacher.parameters.at(site.parameter)));
+      channel_means(student.graph[site.layer],
+                    output(input.quantized_mean, site.op->forward({latent}, student.parameters)) -
+                        output(input.mean, teacher.parameters.at(site.parameter)));
   const NodeId behind = following_batch_norm(student.graph, student.graph.consumers(), site.layer);
   if (behind < 0) return subtract(student, teacher, site.layer, "bias", shift);
   const auto& node = student.graph[behind];

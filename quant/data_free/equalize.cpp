@@ -28,7 +28,8 @@ constexpr double kMost = 1024;          // f and 1 / f
 
 bool is_relu(const Node& node) {
   const auto* clip = models::get_if<models::Clip>(node);
-  return models::is<models::LeakyRelu>(node) || (clip && clip->lo == 0);
+  return models::is<models::LeakyRelu>(node) || models::is<models::PRelu>(node) ||
+         (clip && clip->lo == 0);
 }
 
 double bound_of(const Node& node) {

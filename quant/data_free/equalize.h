@@ -4,7 +4,7 @@
 // BatchNorm that makes the tensor and is taken out of the weights that read it. With r = |mean| +
 // 4 deviations the reach of a channel (of a ReLU's output beta + 4 |gamma|) and w the largest
 // weight that reads it:
-//   ReLU, LeakyReLU -> convolution  f = 2^round(log2 sqrt(w / r)): a power of two changes no
+//   ReLU, LeakyReLU, PReLU -> convolution  f = 2^round(log2 sqrt(w / r)): a power of two changes no
 //                                   mantissa, the network gives the same floats
 //   ... -> depthwise convolution    f = 2^round(log2(1 / r)): its weights have a scale per channel,
 //                                   so that they lose nothing

@@ -159,6 +159,29 @@ TEST(Blocks, AGateBelongsToItsDepthwiseConvolution) {
   expect_chain(net.model);
 }
 
+// A function and a constant belong to the layer before them; a reduction does not act on each
+// value.
+TEST(Blocks, FunctionsBelongToTheLayerBefore) {
+  Model model;
+  Graph& graph = model.graph;
+  graph.input_shape = {3, 4, 4};
+  const auto ones = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    model.parameters.set(name, at::ones(shape));
+    return name;
+  };
+  NodeId x = graph.input = graph.add({"input", Input{}, {}});
+  x = graph.add({"conv", Conv2d{}, {x}, {{"weight", ones("conv.weight", {4, 3, 1, 1})}}});
+  x = graph.add({"prelu", PRelu{}, {x}, {{"slope", ones("slope", {4, 1, 1})}}});
+  const NodeId one = graph.add({"one", Parameter{}, {}, {{"value", ones("one", {4, 1, 1})}}});
+  x = graph.add({"sub", Binary{BinaryKind::sub}, {x, one}});
+  x = graph.add({"mish", Elementwise{Function::mish}, {x}});
+  x = graph.add({"reduced", Reduce{ReduceKind::mean, {1}}, {x}});
+  graph.output =
+      graph.add({"last", Conv2d{}, {x}, {{"weight", ones("last.weight", {2, 1, 1, 1})}}});
+  EXPECT_EQ(exits(model), (Names{"mish", "last"}));
+  expect_chain(model);
+}
+
 TEST(CutOut, RefusesASecondWayIn) {
   Branches net;
   const auto a = net.conv("a", net.model.graph.input, 4, 4), b = net.conv("b", a, 4, 4);

@@ -76,6 +76,25 @@ TEST(Equalize, TheFunctionIsTheSameToTheLastBit) {
     EXPECT_EQ(unevenness(equal, norm), unevenness(model, norm)) << norm;
 }
 
+// A PReLU is positively homogeneous in each channel; an exponential function is not.
+TEST(Equalize, GoesThroughPReluAndNotThroughElu) {
+  for (const bool prelu : {true, false}) {
+    test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(4));
+    const NodeId x = net.conv_bn("first", net.input(), 3, 8);
+    net.model().parameters.set("slope", test::normal({8, 1, 1}, 2));
+    const NodeId f = prelu ? net.op("f", models::PRelu{}, {x}, {{"slope", "slope"}})
+                           : net.op("f", models::Elementwise{models::Function::elu}, {x});
+    const auto model = net.finish(net.conv("second", f, 8, 4));
+    const auto equal = equalize(model, options_for(Equalization::all));
+    const auto images = test::normal({2, 3, 12, 12}, 8);
+    EXPECT_TRUE(at::equal(models::execute(model.graph, model.parameters, images),
+                          models::execute(equal.graph, equal.parameters, images)));
+    EXPECT_NE(
+        at::equal(model.parameters.at("first.bn.gamma"), equal.parameters.at("first.bn.gamma")),
+        prelu);
+  }
+}
+
 TEST(Equalize, TheStudentsErrorShrinks) {
   const auto model = unbalanced();
   const auto x = test::normal({4, 3, 12, 12}, 8);
