@@ -7,8 +7,7 @@
 
 #include <set>
 
-#include "cuda_kernels/kl_divergence.h"
-#include "losses/losses.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 
 namespace zsq::analysis {
@@ -33,10 +32,10 @@ at::Tensor loss_of(Objective objective, const at::Tensor& logits, const Sample& 
                    double tau) {
   at::Tensor loss;
   if (objective != Objective::kl_divergence)
-    loss = losses::soft_cross_entropy(logits, sample.targets);
+    loss = losses::cross_entropy(sample.kind, logits, sample.targets);
   if (objective == Objective::cross_entropy) return loss;
-  const auto kl =
-      cuda_kernels::kl_divergence(logits, sample.logits, tau, static_cast<double>(logits.size(0)));
+  const auto kl = losses::divergence(sample.kind, logits, sample.logits, tau,
+                                     static_cast<double>(logits.size(0)));
   return loss.defined() ? loss + kl : kl;
 }
 

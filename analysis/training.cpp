@@ -34,7 +34,8 @@ void Training::run(Observer& observer, const Look& before_step, const Look& afte
     if (warming_up) {
       pace.warmup_took(0);
     } else {
-      const Sample sample{batch.images, batch.logits, draw.targets};
+      const Sample sample{batch.images, batch.logits, draw.targets,
+                          setup_.teacher.graph.signature.kind};
       const std::int64_t steps = options.iterations - first;
       if (before_step) before_step(done - first, steps, sample);
       step.student_step(batch, factor);
@@ -55,7 +56,8 @@ Sample Training::held_out(std::int64_t images) const {
 Sample sample_of(const models::Model& teacher, const at::Tensor& images,
                  const at::Tensor& targets) {
   const at::NoGradGuard no_grad;
-  return {images, models::execute(teacher.graph, teacher.parameters, images), targets};
+  return {images, models::execute(teacher.graph, teacher.parameters, images), targets,
+          teacher.graph.signature.kind};
 }
 
 }  // namespace zsq::analysis

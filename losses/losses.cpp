@@ -19,7 +19,10 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                      double focal_gamma) {
-  const auto log_p = at::log_softmax(logits, 1).gather(1, labels.unsqueeze(1));
+  return focal_mean(at::log_softmax(logits, 1).gather(1, labels.unsqueeze(1)), focal_gamma);
+}
+
+at::Tensor focal_mean(const at::Tensor& log_p, double focal_gamma) {
   if (focal_gamma == 0) return log_p.mean().neg();
   // The derivative of a power below 1 has no bound at 0.
   constexpr double kSmallest = 1e-6;

@@ -19,6 +19,9 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 at::Tensor hard_sample_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                      double focal_gamma);
 
+// The same of log probabilities of the labels, f32 [N, 1].
+at::Tensor focal_mean(const at::Tensor& log_p, double focal_gamma);
+
 // Cross-entropy of the images that are easy for the teacher (SynQ 2603.18423, eq. 6): with y the
 // class of the largest target and p its probability by the teacher, the mean over the batch of
 //   [1 - p_n <= difficulty] * -log softmax(student)_n,y

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/registry.h"
-#include "cuda_kernels/kl_divergence.h"
+#include "losses/divergence.h"
 #include "losses/features.h"
 #include "losses/losses.h"
 #include "losses/pseudo_labels.h"
@@ -14,8 +14,8 @@ namespace zsq::losses {
 namespace {
 
 at::Tensor softened_kl_divergence(const TermInputs& in) {
-  return cuda_kernels::kl_divergence(in.student_logits, in.teacher_logits, in.temperature,
-                                     in.logits_divisor);
+  return divergence(in.kind, in.student_logits, in.teacher_logits, in.temperature,
+                    in.logits_divisor);
 }
 
 constexpr std::array kTerms{
@@ -32,16 +32,17 @@ constexpr std::array kTerms{
              [](const TermInputs& in) {
                return channel_attention_error(in.student_features, in.teacher_features);
              }},
-    Term{
-        .name = LossTerm::cross_entropy,
-        .needs_targets = true,
-        .value =
-            [](const TermInputs& in) { return soft_cross_entropy(in.student_logits, in.targets); }},
+    Term{.name = LossTerm::cross_entropy,
+         .needs_targets = true,
+         .value =
+             [](const TermInputs& in) {
+               return cross_entropy(in.kind, in.student_logits, in.targets);
+             }},
     Term{.name = LossTerm::easy_cross_entropy,
          .needs_targets = true,
          .value =
              [](const TermInputs& in) {
-               return easy_cross_entropy(in.student_logits, in.teacher_logits, in.targets,
+               return easy_cross_entropy(in.kind, in.student_logits, in.teacher_logits, in.targets,
                                          in.easy_difficulty);
              }},
     Term{.name = LossTerm::grad_cam,
@@ -56,6 +57,11 @@ constexpr std::array kTerms{
     Term{.name = LossTerm::pseudo_label_cross_entropy,
          .value =
              [](const TermInputs& in) {
+               // Where outputs are not classes, one word of the teacher is as good as another: all
+               // count, each as sure as it is.
+               if (in.kind != models::OutputKind::logits)
+                 return divergence(in.kind, in.student_logits, in.teacher_logits, /*tau=*/1,
+                                   static_cast<double>(in.student_logits.size(0)));
                return pseudo_label_cross_entropy(in.student_logits, in.teacher_logits,
                                                  in.reliable_entropy, in.unreliable_weight);
              }},
@@ -63,9 +69,8 @@ constexpr std::array kTerms{
          .needs_second_pass = true,
          .value =
              [](const TermInputs& in) {
-               return cuda_kernels::kl_divergence(in.perturbed_student_logits,
-                                                  in.perturbed_teacher_logits, in.temperature,
-                                                  in.logits_divisor);
+               return divergence(in.kind, in.perturbed_student_logits, in.perturbed_teacher_logits,
+                                 in.temperature, in.logits_divisor);
              }},
     Term{.name = LossTerm::relative_feature_mse,
          .needs_features = true,

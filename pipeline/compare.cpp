@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <map>
 
 #include "eval/evaluate.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_job.h"
@@ -105,24 +107,19 @@ class Comparison {
     const at::NoGradGuard no_grad;
     const at::Tensor images = make_images();
     std::vector<Sums> sums(names_.size());
-    at::Tensor logits_a, logits_b;
-    double divergence = 0, same = 0;
+    std::vector<at::Tensor> outputs_a, outputs_b;
     for (const auto& batch : images.split(kBatch)) {
       models::Taps in_a{nodes_a_, {}}, in_b{nodes_b_, {}};
-      logits_a = models::execute(a_.graph, a_.parameters, batch, &in_a);
-      logits_b = models::execute(b_.graph, b_.parameters, batch, &in_b);
-      if (logits_a.sizes() != logits_b.sizes())
+      outputs_a.push_back(models::execute(a_.graph, a_.parameters, batch, &in_a));
+      outputs_b.push_back(models::execute(b_.graph, b_.parameters, batch, &in_b));
+      if (outputs_a.back().sizes() != outputs_b.back().sizes())
         throw Error(ErrorCode::usage,
-                    result_.a + " and " + result_.b + " give different numbers of classes");
+                    result_.a + " and " + result_.b + " give different numbers of outputs");
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(in_a.values[i], in_b.values[i]);
-      const auto seen = train::compare_logits(logits_a, logits_b);
-      divergence += seen.kl * static_cast<double>(seen.images);
-      same += seen.agreement * static_cast<double>(seen.images);
-      result_.images += seen.images;
+      result_.images += batch.size(0);
       observer_.on_progress({"compare", result_.images, images.size(0), 0, {}});
     }
-    result_.divergence = divergence / static_cast<double>(result_.images);
-    result_.agreement = same / static_cast<double>(result_.images);
+    compare_outputs(at::cat(outputs_a), at::cat(outputs_b));
     for (std::size_t i = 0; i < sums.size(); ++i)
       result_.layers.push_back(sums[i].result(names_[i]));
     std::stable_sort(result_.layers.begin(), result_.layers.end(),
@@ -151,6 +148,24 @@ class Comparison {
       throw Error(ErrorCode::usage, result_.a + " and " + result_.b +
                                         " have no layer name in common; only models of one "
                                         "network can be compared");
+  }
+
+  // What the first model's outputs mean is what both mean. Values are measured by how they vary
+  // over all images, the rest batch by batch.
+  void compare_outputs(const at::Tensor& a, const at::Tensor& b) {
+    const auto kind = a_.graph.signature.kind;
+    result_.output_kind = losses::name_of(kind);
+    result_.outputs = a[0].numel();
+    const auto part = kind == models::OutputKind::values ? a.size(0) : kBatch;
+    double divergence = 0, same = 0;
+    for (std::int64_t first = 0; first < a.size(0); first += part) {
+      const auto n = std::min(part, a.size(0) - first);
+      const auto seen = train::compare_outputs(kind, a.narrow(0, first, n), b.narrow(0, first, n));
+      divergence += seen.kl * static_cast<double>(n);
+      same += seen.agreement * static_cast<double>(n);
+    }
+    result_.divergence = divergence / static_cast<double>(a.size(0));
+    result_.agreement = same / static_cast<double>(a.size(0));
   }
 
   at::Tensor make_images() {
@@ -192,6 +207,7 @@ std::string to_json(const ModelComparison& c) {
                          {"b", c.b},
                          {"images", c.images},
                          {"images_kind", c.images_kind},
+                         {"output_kind", c.output_kind},
                          {"divergence", c.divergence},
                          {"agreement", c.agreement},
                          {"layers", layers},

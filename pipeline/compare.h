@@ -29,14 +29,17 @@ struct LayerDifference {
 struct ModelComparison {
   std::string a, b, images_kind;  // "real" or "dead_leaves"
   std::int64_t images = 0;
-  double divergence = 0;                // KL(a || b), temperature 1, nats per image
-  double agreement = 0;                 // share of the images of which both say the same class
-  std::vector<LayerDifference> layers;  // lowest SQNR first
+  std::int64_t outputs = 0;
+  std::string output_kind = "logits";  // or "scores", "values": what the outputs mean
+  // Of logits: KL(a || b), temperature 1, nats per image, and the share of the images of which both
+  // say the same class; of other outputs as losses/divergence.h says.
+  double divergence = 0, agreement = 0;
+  std::vector<LayerDifference> layers;            // lowest SQNR first
   std::vector<std::string> only_in_a, only_in_b;  // layers that cannot be compared
 };
 
 // `a`, `b`: model files or output folders of `zsq quantize`. Error(usage) if they take images of
-// different shapes, give different numbers of classes or share no layer name.
+// different shapes, give different numbers of outputs or share no layer name.
 ModelComparison compare_models(const std::filesystem::path& a, const std::filesystem::path& b,
                                const CompareOptions& options, Observer* observer = nullptr);
 

@@ -2,6 +2,7 @@
 #include "pipeline/evaluate.h"
 
 #include "eval/evaluate.h"
+#include "losses/divergence.h"
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
@@ -17,17 +18,27 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
   pipeline::start_process(options.process, observer);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  const auto kind = model.graph.signature.kind;
   DataOptions data = options.data;
   pipeline::resolve_preprocessing(model, data, observer);
   const auto source = eval::open_data(data, observer);
   pipeline::require_input_shape(model, source->load(0, 1).images, data.eval_data);
   const auto logits = [&](const at::Tensor& images) {
-    return pipeline::logits_on_device(model.graph, model.parameters, images);
+    return losses::class_logits(kind,
+                                pipeline::logits_on_device(model.graph, model.parameters, images));
   };
   const eval::Result result =
       eval::evaluate(logits, *source, data, observer, model.parameters.device());
-  return {model_path.string(), data.eval_data, data.preset, pipeline::preprocessing_record(data),
-          result.images,       result.top1,    result.top5, result.seconds};
+  return {model_path.string(),
+          data.eval_data,
+          data.preset,
+          pipeline::preprocessing_record(data),
+          result.images,
+          result.top1,
+          result.top5,
+          result.seconds,
+          std::string(losses::name_of(kind)),
+          model.classes};
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ std::string to_json(const EvalReport& report) {
                          {"preset", report.preset},
                          {"preprocessing", pipeline::json_or_null(report.preprocessing)},
                          {"images", report.images},
+                         {"output_kind", report.output_kind},
                          {"top1", report.top1},
                          {"top5", report.top5},
                          {"seconds", report.seconds}});

@@ -23,6 +23,10 @@ struct EvalReport {
   std::int64_t images = 0;
   double top1 = 0, top5 = 0;  // per cent
   double seconds = 0;
+  // "logits" or "scores": what the outputs mean, and how many there are. One score is judged by its
+  // side of 0.5 against labels 0 and 1, of several the highest counts as the class.
+  std::string output_kind = "logits";
+  std::int64_t outputs = 0;
 };
 
 // `model` is a model file, float or exported by this engine, or the output folder of a run.

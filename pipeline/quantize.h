@@ -97,8 +97,11 @@ struct BestCheckpointResult {
 struct SyntheticResult {
   std::string kind;  // "dead_leaves" (procedurally generated) or "optimised" (against the teacher)
   std::int64_t images = 0;
-  double divergence = 0;  // KL(teacher || student), temperature 1, nats per image
-  double agreement = 0;   // share of the images of which both say the same class
+  // By what the outputs mean (losses/divergence.h). Of logits: KL(teacher || student), temperature
+  // 1, nats per image, and the share of the images of which both say the same class.
+  double divergence = 0, agreement = 0;
+  // Of the images of which the teacher decides what it decides most often; 0 for values that vary.
+  double largest_share = 0;
 };
 
 // A stage of a run: what it was thought to take, what it took, and what it gained.
@@ -125,6 +128,8 @@ struct QuantizeReport {
   bool pixel_range_known = true;
   std::vector<std::string> notes;  // what is not as the file says, or was lost on its export
   std::optional<MixedResult> mixed;
+  std::string output_kind = "logits";  // or "scores", "values": what the outputs mean
+  std::int64_t outputs = 0;            // how many
   std::optional<Accuracy> teacher, student;
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
-#include "cuda_kernels/kl_divergence.h"
 #include "formats/hugging_face.h"
+#include "losses/divergence.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/finished_run.h"
 #include "pipeline/session.h"
+#include "train/agreement.h"
 
 namespace zsq {
 namespace {
@@ -46,16 +47,17 @@ class Selection {
                                                {"selection", options.images}, observer)
                   : pipeline::bank_images(options.bank, teacher, options.images);
     report_.images = images_.size(0);
+    kind_ = teacher.graph.signature.kind;
+    report_.output_kind = losses::name_of(kind_);
     expected_ = logits(teacher);
   }
 
   SelectReport run() && {
     for (SelectRow& row : report_.rows) {
       const at::Tensor given = logits(pipeline::load_any(row.folder, {}, device_));
-      const auto n = static_cast<double>(report_.images);
-      row.divergence =
-          cuda_kernels::kl_divergence(given, expected_, /*tau=*/1, /*divisor=*/n).item<double>();
-      row.agreement = given.argmax(1).eq(expected_.argmax(1)).sum().item<double>() / n;
+      const auto seen = train::compare_outputs(kind_, expected_, given);
+      row.divergence = seen.kl;
+      row.agreement = seen.agreement;
       observer_.on_progress({"select",
                              ++done_,
                              static_cast<std::int64_t>(report_.rows.size()),
@@ -99,6 +101,7 @@ class Selection {
   Device device_ = Device::cpu;
   SelectReport report_;
   at::Tensor images_, expected_;
+  models::OutputKind kind_ = models::OutputKind::logits;
   std::int64_t done_ = 0;
 };
 
@@ -124,6 +127,7 @@ std::string to_json(const SelectReport& report) {
   return pipeline::dump({{"model", report.model},
                          {"source_sha256", report.source_sha256},
                          {"images", report.images},
+                         {"output_kind", report.output_kind},
                          {"rows", rows}});
 }
 

@@ -24,14 +24,16 @@ struct SelectOptions {
 struct SelectRow {
   std::string folder, scheme, recipe;
   std::int64_t seed = 0, quantized_bytes = 0;
-  double divergence = 0;  // KL(original || quantized), temperature 1, nats per image
-  double agreement = 0;   // share of the images that both give one class
+  // Of logits: KL(original || quantized), temperature 1, nats per image, and the share of the
+  // images that both give one class; of other outputs as losses/divergence.h says.
+  double divergence = 0, agreement = 0;
 };
 
 struct SelectReport {
   std::string model, source_sha256;
   std::int64_t images = 0;
-  std::vector<SelectRow> rows;  // nearest first
+  std::string output_kind = "logits";  // or "scores", "values"
+  std::vector<SelectRow> rows;         // nearest first
 };
 
 // `folders`: output folders of `zsq quantize`, all of one model. What is measured is the exported

@@ -45,7 +45,8 @@ struct Answers {
 std::int64_t count(const at::Tensor& images) { return images.sum().item<std::int64_t>(); }
 
 NoiseEffect effect(const Answers& reference, const Answers& changed) {
-  const auto seen = train::compare_logits(reference.logits, changed.logits);
+  const auto seen =
+      train::compare_outputs(models::OutputKind::logits, reference.logits, changed.logits);
   NoiseEffect result;
   result.top1 = changed.top1();
   result.drop = reference.top1() - result.top1;

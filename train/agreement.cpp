@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "cuda_kernels/kl_divergence.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 
 namespace zsq::train {
@@ -27,11 +27,14 @@ at::Tensor logits_of(const models::Graph& graph, const models::ParameterStore& p
   return at::cat(parts);
 }
 
-Agreement compare_logits(const at::Tensor& teacher, const at::Tensor& student) {
+Agreement compare_outputs(models::OutputKind kind, const at::Tensor& teacher,
+                          const at::Tensor& student) {
   const auto n = teacher.size(0);
-  const auto divisor = static_cast<double>(std::max<std::int64_t>(n, 1));
-  return {student.argmax(1).eq(teacher.argmax(1)).sum().item<double>() / divisor,
-          cuda_kernels::kl_divergence(student, teacher, /*tau=*/1, divisor).item<double>(), n};
+  if (n == 0) return {};
+  return {
+      losses::agreement(kind, student, teacher).item<double>(),
+      losses::divergence(kind, student, teacher, /*tau=*/1, static_cast<double>(n)).item<double>(),
+      n};
 }
 
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
@@ -43,7 +46,8 @@ Agreement measure_agreement(const at::Tensor& logits_of_teacher, const quant::St
                             const at::Tensor& images) {
   const at::NoGradGuard no_grad;
   const auto graph = quant::fuse_activations(student.graph);
-  return compare_logits(logits_of_teacher, logits_of(graph, student.parameters, images));
+  return compare_outputs(graph.signature.kind, logits_of_teacher,
+                         logits_of(graph, student.parameters, images));
 }
 
 at::Tensor held_out_images(const generator::Generator& generator, std::int64_t images) {

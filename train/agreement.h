@@ -2,12 +2,15 @@
 // How near a student's predictions are to its teacher's, without labels.
 #pragma once
 #include "generator/generator.h"
+#include "models/graph.h"
 #include "quant/student.h"
 
 namespace zsq::train {
 
-// Means over images: the share on which both choose the same class, and KL(teacher || student) at
-// temperature 1, in nats per image.
+// Means over images: agreement, and divergence at temperature 1, as losses/divergence.h defines
+// them for the kind of output. Of logits: the share on which both choose the same class, and
+// KL(teacher
+// || student) in nats per image.
 struct Agreement {
   double agreement = 0, kl = 0;
   std::int64_t images = 0;
@@ -17,7 +20,8 @@ struct Agreement {
 at::Tensor logits_of(const models::Graph& graph, const models::ParameterStore& parameters,
                      const at::Tensor& images);
 
-Agreement compare_logits(const at::Tensor& teacher, const at::Tensor& student);
+Agreement compare_outputs(models::OutputKind kind, const at::Tensor& teacher,
+                          const at::Tensor& student);
 
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,
                             const at::Tensor& images);

@@ -9,6 +9,7 @@
 
 #include <chrono>
 
+#include "losses/divergence.h"
 #include "models/blocks.h"
 #include "models/classifier.h"
 #include "quant/calibration/ranges.h"
@@ -81,7 +82,8 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   for (auto& feature : taps.values) feature = feature.detach();
   const auto statistics = statistics_loss(generator_.options().statistics,
                                           moments_of_batch(ranks_, rows_, moments), running_);
-  const auto of_labels = part_of_mean(losses::soft_cross_entropy(logits, draw.targets), rows_);
+  const auto of_labels = part_of_mean(
+      losses::cross_entropy(teacher_.graph.signature.kind, logits, draw.targets), rows_);
   const double weight = generator_.options().bns_weight;
   const auto loss = of_labels.add(statistics, weight);
   done(Part::teacher_forward);
@@ -124,7 +126,9 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   models::Taps taps{student_feature_nodes_, {}};
   const auto logits = models::execute(student_graph_, quantized, images, &taps, options_.precision);
   const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
-  losses::TermInputs inputs = {.student_logits = logits,
+  const auto kind = teacher_.graph.signature.kind;
+  losses::TermInputs inputs = {.kind = kind,
+                               .student_logits = logits,
                                .teacher_logits = batch.logits,
                                .targets = batch.targets,
                                .student_features = std::move(taps.values),
@@ -146,8 +150,7 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
   parameters.insert(parameters.end(), affine.begin(), affine.end());
   parameters.insert(parameters.end(), scales.begin(), scales.end());
   auto of_batch = loss.detach();
-  auto agree =
-      part_of_mean(logits.argmax(1).eq(batch.logits.argmax(1)).to(at::kDouble).mean(), rows_);
+  auto agree = part_of_mean(losses::agreement(kind, logits, batch.logits), rows_);
   const auto gradients = gradients_of_batch(loss, parameters, {&of_batch, &agree});
   done(Part::student_backward);
   const auto affine_begin = gradients.begin() + std::ssize(weights),

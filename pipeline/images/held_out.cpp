@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/seed.h"
+#include "losses/divergence.h"
 #include "models/load.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/images/image_job.h"
@@ -82,9 +83,11 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
                                         const models::ParameterStore& parameters) {
   std::vector<SyntheticResult> results;
   for (const auto& kind : held_out) {
-    const auto seen =
-        train::compare_logits(kind.logits, train::logits_of(graph, parameters, kind.images));
-    results.push_back({kind.kind, seen.images, seen.kl, seen.agreement});
+    const auto means = graph.signature.kind;
+    const auto seen = train::compare_outputs(means, kind.logits,
+                                             train::logits_of(graph, parameters, kind.images));
+    results.push_back({kind.kind, seen.images, seen.kl, seen.agreement,
+                       losses::most_frequent_share(means, kind.logits)});
   }
   return results;
 }

@@ -26,8 +26,8 @@ std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const s
                                            const Recipe& recipe, const at::Tensor& from_bank,
                                            Observer& observer);
 
-// KL(teacher || student) at temperature 1 in nats per image, and the share of images of which both
-// say the same class, for each kind.
+// Divergence at temperature 1 and agreement, by what the outputs mean (losses/divergence.h), for
+// each kind of images; and how far the teacher's decisions vary over them.
 std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_out,
                                         const models::Graph& graph,
                                         const models::ParameterStore& parameters);

@@ -19,7 +19,8 @@ inline void to_json(pipeline::Json& json, const SyntheticResult& r) {
   json = {{"kind", r.kind},
           {"images", r.images},
           {"divergence", r.divergence},
-          {"agreement", r.agreement}};
+          {"agreement", r.agreement},
+          {"largest_share", r.largest_share}};
 }
 
 inline void from_json(const pipeline::Json& json, SyntheticResult& r) {
@@ -27,6 +28,7 @@ inline void from_json(const pipeline::Json& json, SyntheticResult& r) {
   json.at("images").get_to(r.images);
   json.at("divergence").get_to(r.divergence);
   json.at("agreement").get_to(r.agreement);
+  r.largest_share = json.value("largest_share", 0.0);
 }
 
 inline void to_json(pipeline::Json& json, const StageResult& r) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "losses/divergence.h"
 #include "pipeline/session.h"
 #include "pipeline/stages/stages.h"
 
@@ -11,16 +12,25 @@ eval::Result measure(const EvaluateStage& stage, const models::Graph& graph,
                      const models::ParameterStore& parameters, const DataOptions& data,
                      Observer& observer) {
   const auto logits = [&](const at::Tensor& images) {
-    return logits_on_device(graph, parameters, images);
+    return losses::class_logits(graph.signature.kind, logits_on_device(graph, parameters, images));
   };
   return eval::evaluate(logits, *stage.images, data, observer, parameters.device());
+}
+
+// Labels say nothing of values.
+bool can_measure(const models::Model& teacher, const EvaluateStage& stage) {
+  return stage.images && teacher.graph.signature.kind != models::OutputKind::values;
 }
 
 }  // namespace
 
 void evaluate(const StageContext& context, const EvaluateStage& stage,
               const quant::Student& student, QuantizeReport& report) {
-  if (!stage.images) return;
+  if (!can_measure(context.teacher, stage)) {
+    if (stage.images)
+      context.say("values have no classes: " + stage.data.eval_data + " is not used");
+    return;
+  }
   const auto accuracy = [&](const auto& network, const std::string& who) {
     context.say("evaluating the " + who + " on " + stage.data.eval_data);
     const auto result =
@@ -36,7 +46,7 @@ void evaluate(const StageContext& context, const EvaluateStage& stage,
 
 double seconds_of_evaluation(const StageContext& context, const EvaluateStage& stage,
                              const quant::Student& student) {
-  if (!stage.images) return 0;
+  if (!can_measure(context.teacher, stage)) return 0;
   DataOptions batch = stage.data;
   const auto all = eval::images_to_use(*stage.images, batch);
   batch.eval_images = std::min(batch.eval_batch_size, all);

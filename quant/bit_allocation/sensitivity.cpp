@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
-#include "cuda_kernels/kl_divergence.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "quant/calibration/bias_correction.h"
@@ -225,7 +225,8 @@ class Meter {
     }
     graph.output = copies.at(model_.graph.output);
     const at::Tensor answer = models::execute(graph, parameters, images);
-    return cuda_kernels::kl_divergence(answer, expected, /*tau=*/1, /*divisor=*/1).item<double>();
+    return losses::divergence(graph.signature.kind, answer, expected, /*tau=*/1, /*divisor=*/1)
+        .item<double>();
   }
 
   static void apply(const Change& change, Node& layer, Graph& graph,

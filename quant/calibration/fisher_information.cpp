@@ -4,11 +4,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/log_softmax.h>
-#include <ATen/ops/multinomial.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/seed.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 
 namespace zsq::quant {
@@ -24,10 +23,8 @@ std::vector<at::Tensor> fisher_information(const models::Model& model,
     models::Taps taps{nodes, {}};
     const auto logits = models::execute(model.graph, model.parameters,
                                         batch.detach().clone().requires_grad_(true), &taps);
-    const auto log_p = at::log_softmax(logits, 1);
-    const auto drawn = at::multinomial(log_p.detach().exp().cpu(), 1, false, draws);
-    const auto gradients =
-        torch::autograd::grad({log_p.gather(1, drawn.to(log_p.device())).sum()}, taps.values);
+    const auto gradients = torch::autograd::grad(
+        {losses::drawn_log_likelihood(model.graph.signature.kind, logits, draws)}, taps.values);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto sum = gradients[i].square().sum({0, 2, 3}, false, at::kDouble).cpu();
       sums[i] = sums[i].defined() ? sums[i] + sum : sum;

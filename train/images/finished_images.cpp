@@ -5,6 +5,7 @@
 #include <ATen/ops/clamp.h>
 
 #include "core/error.h"
+#include "losses/divergence.h"
 #include "train/parameters.h"
 #include "train/statistics_loss.h"
 
@@ -49,16 +50,16 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
   const at::NoGradGuard no_grad;
   const auto device = running_.front().mean.device();
   const auto [logits, moments] = pass_(images.to(device));
-  const auto predicted = logits.argmax(1);
-  if (!labels.defined()) labels = predicted;
+  const auto kind = job_.teacher.graph.signature.kind;
+  if (!labels.defined()) labels = losses::predicted_labels(kind, logits);
   labels = labels.to(device);
   const auto n = static_cast<double>(images.size(0));
   cross_entropy_ +=
-      n * losses::hard_sample_cross_entropy(logits, labels, /*focal_gamma=*/0).item<double>();
+      n * losses::label_cross_entropy(kind, logits, labels, /*focal_gamma=*/0).item<double>();
   statistics_ += n * statistics_loss(compared_, moments, running_).item<double>();
   if (pools_)
     moments_ = added_ ? losses::pooled_moments(moments_, added_, moments, images.size(0)) : moments;
-  agreeing_ += predicted.eq(labels).sum().item<double>();
+  agreeing_ += losses::sees_label(kind, logits, labels).sum().item<double>();
   sink_({added_, images.cpu(), labels.cpu(),
          second_labels.defined() ? second_labels.cpu() : second_labels, logits.cpu()});
   added_ += images.size(0);

@@ -15,6 +15,7 @@
 #include "formats/safetensors.h"
 #include "generator/augment.h"
 #include "generator/upload.h"
+#include "losses/divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
 
@@ -28,7 +29,7 @@ Batch answered(const at::Tensor& images, const models::Model& teacher,
   Batch batch;
   batch.images = images;
   batch.logits = models::execute(teacher.graph, teacher.parameters, images, &taps);
-  batch.targets = batch.logits.softmax(1);
+  batch.targets = losses::soft_targets(teacher.graph.signature.kind, batch.logits);
   batch.features = taps.values;
   return batch;
 }

@@ -25,6 +25,7 @@
 #include "generator/augment.h"
 #include "generator/dead_leaves.h"
 #include "generator/swing.h"
+#include "losses/divergence.h"
 #include "parallel/ranks.h"
 #include "train/images/finished_images.h"
 #include "train/images/image_rate.h"
@@ -118,7 +119,8 @@ class Maker {
         at_once_(options_.moments_over == MomentsOver::all_batches ? 1 : job.ranks.size()) {}
 
   ImageReport run() {
-    const auto labels = bank_labels(job_.images, job_.teacher.classes, job_.seed);
+    const auto labels = bank_labels(
+        job_.images, losses::label_count(kind(), job_.teacher.classes), job_.seed);
     const auto labels_of = [&](const ImageBatch& batch) {
       return labels.narrow(0, batch.first, batch.size);
     };
@@ -175,7 +177,7 @@ class Maker {
     const auto moments = alone ? own
                                : losses::pooled_moments(finished_.moments(), finished_.images(),
                                                         own, images.size(0));
-    return {losses::hard_sample_cross_entropy(logits, labels, options_.focal_gamma),
+    return {losses::label_cross_entropy(kind(), logits, labels, options_.focal_gamma),
             statistics_loss(options_.statistics, moments, running_)};
   }
 
@@ -218,7 +220,11 @@ class Maker {
     return made ? made->images().detach() : at::Tensor();
   }
 
-  bool has_labels() const { return options_.cross_entropy_weight > 0; }
+  models::OutputKind kind() const { return job_.teacher.graph.signature.kind; }
+  // Values are of no class: such images follow the statistics alone.
+  bool has_labels() const {
+    return options_.cross_entropy_weight > 0 && kind() != models::OutputKind::values;
+  }
 
   void finish(at::Tensor images, const at::Tensor& labels) {
     const at::NoGradGuard no_grad;

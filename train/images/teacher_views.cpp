@@ -58,7 +58,9 @@ double mirror_divergence(const at::Tensor& images, const models::Model& teacher)
   const auto stream = at::detail::createCPUGenerator(stream_seed(0, "teacher.mirror", 0));
   const auto expected = logits_of(teacher.graph, teacher.parameters, some);
   const auto divergence = [&](const at::Tensor& view) {
-    return compare_logits(expected, logits_of(teacher.graph, teacher.parameters, view)).kl;
+    return compare_outputs(teacher.graph.signature.kind, expected,
+                           logits_of(teacher.graph, teacher.parameters, view))
+        .kl;
   };
   constexpr int kDraws = 4;
   double moved = 0;
