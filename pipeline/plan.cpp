@@ -20,8 +20,8 @@
 namespace zsq::pipeline {
 namespace {
 
-// What stages take in units of the teacher's forward pass for one image, measured on ResNet-20,
-// ResNet-18 and EfficientNet-Lite0 (docs/performance.md); within a factor of about two elsewhere.
+// What stages take in the teacher's forward passes of one image, by ResNet-20, ResNet-18 and
+// EfficientNet-Lite0 (docs/performance.md); within a factor of about two elsewhere.
 constexpr double kReconstructionPerStep = 6;  // forward and backward of a student block with drops
 constexpr double kFineTuningPerImage = 14;    // generator, teacher and student, both ways
 constexpr double kTuningPerImage = 5;         // teacher forward, student both ways
@@ -48,8 +48,16 @@ std::string in_words(double seconds) {
   return text;
 }
 
-Stage calibration(const Run& run, const char* name) {
-  return {name, 0, 0,
+// Before any stage that learns.
+std::string first_stage(const QuantOptions& options) {
+  const auto& method = quant::rounding_method(options.weights.rounding);
+  const std::string range(enum_name(options.activations.range)),
+      title(method.needs_images() ? "rounding without images" : method.title);
+  return (range == "bn_statistics" ? "statistics and " : range + " ranges and ") + title;
+}
+
+Stage calibration(const Run& run, std::string name) {
+  return {std::move(name), 0, 0,
           [&run](quant::Student& student, RunState&, const PartDone&) {
             calibrate(run.context(), run.ranges(), student);
           },
@@ -238,7 +246,7 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   std::vector<Stage> stages;
   // A stage that may be undone needs one before it.
   if (automatic || (!reconstructs && !rounds && (!trains || run.undoes_stages())))
-    stages.push_back(calibration(run, "statistics and SQuant rounding"));
+    stages.push_back(calibration(run, first_stage(run.recipe.quantize)));
   if (rounds) stages.push_back(rounding(run, learning, pace));
   // At few bits rounding alone can look harmful to a depthwise network until its channels have
   // their strength back.
