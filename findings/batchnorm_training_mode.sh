@@ -12,7 +12,10 @@
 # | running ones, as evaluation would.
 # Do: export from a network in eval(), and set training_mode to 0 before a file is handed on.
 # Output:
-# > ?
+# > onnx.reference alone -1.342, in a batch of two -1.528
+# > onnxruntime    refuses: This number of op outputs should be 3 when Training_mode = True, but it is not.
+# > OpenVINO       alone -1.342, in a batch of two -1.528
+# > tract          alone 1.000, in a batch of two 1.000
 set -euo pipefail
 python=${PYTHON:-python3}
 work=$(mktemp -d)
