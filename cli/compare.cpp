@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "pipeline/output_words.h"
 
 namespace zsq::cli {
 namespace {
@@ -28,9 +29,16 @@ void print(const ModelComparison& c) {
                 layer.sqnr, layer.mean, layer.largest);
   print_names("only in a:", c.only_in_a);
   print_names("only in b:", c.only_in_b);
-  std::printf("predictions: the same class on %.2f %% of %lld %s images, KL %.4g nats per image\n",
-              100 * c.agreement, static_cast<long long>(c.images),
-              c.images_kind == "real" ? "real" : "dead-leaves", c.divergence);
+  const auto words = pipeline::words_for(c.output_kind, c.outputs);
+  const char* images = c.images_kind == "real" ? "real" : "dead-leaves";
+  if (c.output_kind == "logits")
+    std::printf(
+        "predictions: the same class on %.2f %% of %lld %s images, KL %.4g nats per image\n",
+        100 * c.agreement, static_cast<long long>(c.images), images, c.divergence);
+  else
+    std::printf("predictions: %s %.4f and %s %.4g %s, on %lld %s images\n", words.agreement.c_str(),
+                c.agreement, words.divergence.c_str(), c.divergence, words.unit.c_str(),
+                static_cast<long long>(c.images), images);
 }
 
 }  // namespace

@@ -50,6 +50,10 @@ int eval(const Arguments& arguments) {
   const EvalReport report = zsq::evaluate(model, options, &console);
   if (json)
     std::cout << to_json(report) << "\n";
+  else if (report.output_kind == "scores")
+    std::printf("%s %.2f %%  (%lld images, %.1f s)\n",
+                report.outputs == 1 ? "label right at 0.5" : "label has the highest score",
+                report.top1, static_cast<long long>(report.images), report.seconds);
   else
     std::printf("top-1 %.2f %%  top-5 %.2f %%  (%lld images, %.1f s)\n", report.top1, report.top5,
                 static_cast<long long>(report.images), report.seconds);

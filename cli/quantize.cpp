@@ -9,6 +9,7 @@
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "launch/ranks.h"
+#include "pipeline/output_words.h"
 #include "pipeline/process_memory.h"
 
 namespace zsq::cli {
@@ -34,7 +35,9 @@ void print_bits(const QuantizeReport& r) {
 // What each stage gained; a run of one stage needs no table.
 void print_stages(const QuantizeReport& r) {
   if (r.stages.size() < 2) return;
-  std::printf("%-34s %11s %9s  %-24s %s\n", "stage", "estimate, s", "actual, s", "KL of both kinds",
+  const std::string measure =
+      pipeline::words_for(r.output_kind, r.outputs).divergence + " of both kinds";
+  std::printf("%-34s %11s %9s  %-24s %s\n", "stage", "estimate, s", "actual, s", measure.c_str(),
               "outcome");
   for (const StageResult& stage : r.stages) {
     std::string divergences;
@@ -69,16 +72,20 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   for (const SyntheticResult& s : r.synthetic)
-    std::printf("%-10s %.1f %% with the teacher, KL %.4f, on %lld held-out %s images\n",
-                "agreement", 100 * s.agreement, s.divergence, static_cast<long long>(s.images),
-                s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
+    std::printf(
+        "%-10s %s, on %lld held-out %s images\n", "agreement",
+        pipeline::measures_in_words(r.output_kind, r.outputs, s.divergence, s.agreement).c_str(),
+        static_cast<long long>(s.images), s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
   if (!r.costliest_layer.empty())
     std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());
   if (!r.verdict.empty()) std::printf("%-10s %s\n", "verdict", r.verdict.c_str());
   print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
   std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
-  if (!r.student)
+  if (r.output_kind == "values")
+    std::printf("%-10s zsq compare %s %s --data IMAGES%s\n", "next", r.model.c_str(),
+                output.c_str(), r.preprocessing.empty() ? " --preset NAME" : "");
+  else if (!r.student)
     std::printf("%-10s zsq eval %s --data IMAGES%s\n", "next", output.c_str(),
                 r.preprocessing.empty() ? " --preset NAME" : "");
 }

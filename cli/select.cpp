@@ -39,8 +39,9 @@ int select(const Arguments& arguments) {
     std::cout << to_json(report) << "\n";
     return 0;
   }
-  std::printf("%4s  %10s  %9s  %9s  %-8s %s\n", "rank", "KL, nats", "agreement", "kB", "scheme",
-              "folder");
+  const bool values = report.output_kind == "values";
+  std::printf("%4s  %10s  %9s  %9s  %-8s %s\n", "rank", values ? "error" : "KL, nats", "agreement",
+              "kB", "scheme", "folder");
   int rank = 0;
   for (const SelectRow& row : report.rows)
     std::printf("%4d  %10.4g  %7.2f %%  %9.1f  %-8s %s\n", ++rank, row.divergence,

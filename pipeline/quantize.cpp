@@ -3,6 +3,7 @@
 #include "pipeline/quantize.h"
 
 #include "formats/atomic_file.h"
+#include "losses/divergence.h"
 #include "parallel/ranks.h"
 #include "pipeline/boundary.h"
 #include "pipeline/memory_plan.h"
@@ -120,6 +121,11 @@ void run_within_memory(const Run& run, const std::function<void()>& stages) {
 
 void require_accuracy(const QuantizeReport& report, const QuantizeOptions& options) {
   if (report.student) require_at_least(options.min_top1, report.student->top1, "top-1");
+  if (!report.student && options.min_top1 > 0)
+    throw Error(ErrorCode::accuracy_gate,
+                "the network gives values, so that no top-1 was measured that could be above "
+                "--min_top1; the model is saved all the same. --min_agreement asks for its "
+                "similarity to the float network");
   if (report.agreement)
     require_at_least(options.min_agreement, 100 * *report.agreement, "agreement");
 }
@@ -145,6 +151,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   QuantizeReport report = describe_run(model, run.recipe, run.sha256, run.added_macs);
   report.mixed = mixed;
   report.notes = run.notes;
+  report.output_kind = losses::name_of(run.teacher.graph.signature.kind);
+  report.outputs = run.teacher.classes;
   report.pixels = run.pixels.words;
   report.pixel_range_known = run.pixels.range;
   if (first)
@@ -174,8 +182,9 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   describe_quality(run, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   evaluate(run.context(), run.evaluation(), student, report);
-  report.verdict =
-      report.student ? verdict_on(*report.teacher, *report.student) : verdict_on(report.synthetic);
+  report.verdict = report.student
+                       ? verdict_on(*report.teacher, *report.student)
+                       : verdict_on(report.synthetic, report.output_kind, report.outputs);
   if (!report.student && !report.verdict.empty() && !report.pixel_range_known)
     report.verdict = "nothing can be said: the range of pixels is " + report.pixels +
                      ". Give the preprocessing that the network was trained with (--preset, or "

@@ -2,7 +2,9 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "losses/divergence.h"
 #include "parallel/ranks.h"
+#include "pipeline/output_words.h"
 #include "pipeline/plan.h"
 
 namespace zsq::pipeline {
@@ -12,12 +14,17 @@ namespace {
 constexpr double kNothingLeft = 1e-3;
 constexpr const char* kKept = "kept";
 
-std::string results_in_words(const std::vector<SyntheticResult>& results) {
+std::string results_in_words(const std::vector<SyntheticResult>& results,
+                             const models::Model& teacher) {
+  const std::string kind(losses::name_of(teacher.graph.signature.kind));
+  const OutputWords measures = words_for(kind, teacher.classes);
+  const std::string agreement = kind == "logits" ? "agreement" : measures.agreement;
   std::string words;
   for (const auto& r : results) {
-    char text[96];
-    std::snprintf(text, sizeof text, "%sKL %.4f, agreement %.1f %% on %s images",
-                  words.empty() ? "" : "; ", r.divergence, 100 * r.agreement,
+    char text[160];
+    std::snprintf(text, sizeof text, "%s%s %.4f, %s %.1f %% on %s images",
+                  words.empty() ? "" : "; ", measures.divergence.c_str(), r.divergence,
+                  agreement.c_str(), 100 * r.agreement,
                   r.kind == "dead_leaves" ? "dead-leaves" : r.kind.c_str());
     words += text;
   }
@@ -140,7 +147,7 @@ class StageLoop {
   }
 
   void tell(const std::string& outcome, const std::vector<SyntheticResult>& results) const {
-    if (!results.empty()) run_.say("  " + outcome + ": " + results_in_words(results));
+    if (!results.empty()) run_.say("  " + outcome + ": " + results_in_words(results, run_.teacher));
   }
 
   const Run& run_;

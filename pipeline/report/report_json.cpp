@@ -102,6 +102,8 @@ std::string to_json(const QuantizeReport& r) {
                   {"notes", r.notes},
                   {"pixels", text_or_null(r.pixels)},
                   {"pixel_range_known", r.pixel_range_known},
+                  {"output_kind", r.output_kind},
+                  {"outputs", r.outputs},
                   {"teacher", accuracy(r.teacher)},
                   {"student", accuracy(r.student)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},

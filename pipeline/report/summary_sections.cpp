@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/bars.h"
+#include "pipeline/output_words.h"
 #include "pipeline/report/latency.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
@@ -32,6 +33,21 @@ std::string card(const std::string& name, const std::string& value, const std::s
          "</small></dd></div>\n";
 }
 
+// Runs of earlier versions say nothing: their outputs were taken as logits.
+std::string kind_of(const Json& r) {
+  const std::string kind = text_in(r, "output_kind");
+  return kind.empty() ? "logits" : kind;
+}
+OutputWords words_of(const Json& r) {
+  return words_for(kind_of(r), std::llround(number_in(r, "outputs").value_or(0)));
+}
+
+std::string sentence_case(std::string words) {
+  if (!words.empty())
+    words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return words;
+}
+
 std::string cards(const Json& r) {
   std::string html;
   if (const auto measured = measured_in(r))
@@ -40,12 +56,15 @@ std::string cards(const Json& r) {
                         static_cast<long long>(measured->student.images)));
   double images = 0;
   for (const Json& kind : list_in(r, "synthetic")) images += number_in(kind, "images").value_or(0);
+  const OutputWords words = words_of(r);
+  const bool classes = kind_of(r) == "logits";
   if (const auto agreement = number_in(r, "agreement"))
     html += card("Agreement", format("%.1f %%", 100 * *agreement),
-                 format("with the float network; %.0f held-out synthetic images", images));
+                 (classes ? "" : words.agreement + " ") +
+                     format("with the float network; %.0f held-out synthetic images", images));
   if (const auto divergence = number_in(r, "divergence"))
-    html += card("KL divergence", format("%.4f", *divergence),
-                 "from the float network, nats per image");
+    html += card(classes ? "KL divergence" : sentence_case(words.divergence),
+                 format("%.4f", *divergence), "from the float network, " + words.unit);
   const Json& size = member(r, "size");
   const double full = number_in(size, "fp32_bytes").value_or(0);
   const double small = number_in(size, "quantized_bytes").value_or(0);
@@ -110,7 +129,7 @@ std::string verdict_section(const FinishedRun& run) {
   if (!verdict.empty()) {
     const auto colon = std::min(verdict.find(": "), verdict.size());
     std::string headline = verdict.substr(0, colon), rest = verdict.substr(colon);
-    headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(headline[0])));
+    headline = sentence_case(headline);
     if (rest.size() > 2) {
       rest = rest.substr(2) + ".";
       rest[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0])));
@@ -146,8 +165,12 @@ std::string size_section(const FinishedRun& run) {
   }
   for (analysis::Svg& chart : latency_charts(run.latency, scheme))
     charts.push_back(std::move(chart));
-  Grid synthetic{
-      {{"Held-out synthetic images"}, {"Images", true}, {"Same class, %", true}, {"KL", true}}, {}};
+  const OutputWords words = words_of(r);
+  Grid synthetic{{{"Held-out synthetic images"},
+                  {"Images", true},
+                  {sentence_case(words.agreement) + ", %", true},
+                  {sentence_case(words.divergence), true}},
+                 {}};
   for (const Json& kind : list_in(r, "synthetic"))
     synthetic.rows.push_back({text_in(kind, "kind"),
                               format("%.0f", number_in(kind, "images").value_or(0)),
@@ -159,14 +182,18 @@ std::string size_section(const FinishedRun& run) {
           (synthetic.rows.empty() ? ""
                                   : to_html(synthetic,
                                             "Student and teacher on images that nothing learned "
-                                            "from; KL in nats per image")) +
+                                            "from; " +
+                                                words.divergence + " in " + words.unit)) +
           files(run) + execution(run));
 }
 
 std::string stages_section(const FinishedRun& run) {
-  Grid grid{
-      {{"Stage"}, {"Estimate, s", true}, {"Took, s", true}, {"KL on held-out images"}, {"Outcome"}},
-      {}};
+  Grid grid{{{"Stage"},
+             {"Estimate, s", true},
+             {"Took, s", true},
+             {words_of(run.report).divergence + " on held-out images"},
+             {"Outcome"}},
+            {}};
   for (const Json& stage : list_in(run.report, "stages")) {
     std::string divergences;
     for (const Json& kind : list_in(stage, "synthetic"))

@@ -2,48 +2,102 @@
 #include "pipeline/report/verdict.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <cmath>
 
 #include "pipeline/images/held_out.h"
+#include "pipeline/output_words.h"
+#include "pipeline/report/experience.h"
 #include "pipeline/report/page.h"
 
 namespace zsq::pipeline {
 namespace {
 
-// Points of top-1 that runs of three networks, with learning and without, lost on real images:
-// docs/verdict.json, measured by scripts/measure_verdict.py, which prints the table (no gain is
-// promised: 0 for less). At the same divergence one network loses far more than another, and
-// nothing known of a new one tells which it is like, so all of them are quoted.
-struct Band {
-  double below;  // divergence, nats per image
-  const char *words, *mood;
-  double least, most;  // medians of the networks that have runs there
-  double largest;      // loss of a run
-  const char* networks = "three";
-};
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-constexpr std::array<Band, 7> kBands{
-    {{0.06, "as good as the float network", "good", 0.0, 0.1, 0.7},
-     {0.12, "nearly as good as the float network", "good", 0.3, 1.1, 1.9},
-     {0.25, "a little worse than the float network", "fair", 0.8, 3.6, 5.0},
-     {0.5, "worse than the float network", "fair", 1.6, 6.2, 20.7},
-     {1, "much worse than the float network", "bad", 3.6, 25.9, 44.8},
-     {2, "much worse than the float network, if not unusable", "bad", 6.8, 90.6, 91.5},
-     {kNoLimit, "unusable without more bits, training or a larger --time_budget", "bad", 45.2, 59.0,
-      85.0, "two"}}};
+constexpr const char *kNothing = "nothing can be said", *kNoExperience = "no experience",
+                     *kOtherwise = "decides otherwise than the float network too often";
+
+const char* number_in_words(int n) {
+  constexpr const char* kWords[] = {"no",    "one",   "two",  "three", "four",   "five",  "six",
+                                    "seven", "eight", "nine", "ten",   "eleven", "twelve"};
+  return n < static_cast<int>(std::size(kWords)) ? kWords[n] : "more than twelve";
+}
+
+std::string images_in_words(const SyntheticResult& result) {
+  return (result.kind == "dead_leaves" ? "dead-leaves" : result.kind) + " images";
+}
+
+// "networks of 8 to 1000 classes"
+std::string range_in_words(const Experience& known) {
+  const std::string kind = known.kind, most = outputs_in_words(kind, known.most);
+  return "networks of " + (known.fewest == known.most
+                               ? most
+                               : format("%lld to ", static_cast<long long>(known.fewest)) + most);
+}
+
+std::string too_alike(const SyntheticResult& result, const std::string& kind) {
+  if (kind == "values")
+    return format(
+        "%s: the float network gives the same values for all %s, so they cannot tell a "
+        "good network from a ruined one; measure on real ones (zsq compare --data), or "
+        "check the preprocessing (--preset)",
+        kNothing, images_in_words(result).c_str());
+  return format(
+      "%s: the float network names one %s for %.0f %% of the %s, so they cannot tell a "
+      "good network from a ruined one; measure on real ones (--eval_data), or check the "
+      "preprocessing (--preset)",
+      kNothing, kind == "scores" ? "label" : "class", 100 * result.largest_share,
+      images_in_words(result).c_str());
+}
+
+std::string without_experience(const std::vector<SyntheticResult>& synthetic,
+                               const std::string& kind, std::int64_t outputs) {
+  const PooledResult all = pool(synthetic);
+  return format(
+      "%s with networks of %s: %s on %lld held-out synthetic images; measure on real ones",
+      kNoExperience, outputs_in_words(kind, outputs).c_str(),
+      measures_in_words(kind, outputs, all.divergence, all.agreement).c_str(),
+      static_cast<long long>(all.images));
+}
+
+std::string veto(const SyntheticResult& lowest, const std::string& kind, std::int64_t outputs,
+                 double bound) {
+  return format("%s: %s on %s, and networks that were as good as theirs had %s of %.1f %% at least",
+                kOtherwise,
+                measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
+                images_in_words(lowest).c_str(), kind == "values" ? "a similarity" : "an agreement",
+                100 * bound);
+}
 
 }  // namespace
 
-std::string verdict_on(const std::vector<SyntheticResult>& synthetic) {
+double can_tell_apart(const std::string& images, const std::string& kind, std::int64_t outputs) {
+  if (images == "dead_leaves" || kind == "values") return 0.95;
+  const double classes = kind == "scores" && outputs == 1 ? 2 : static_cast<double>(outputs);
+  return (1 + 1 / std::max(classes, 1.0)) / 2 + 0.05;
+}
+
+std::string verdict_on(const std::vector<SyntheticResult>& synthetic, const std::string& kind,
+                       std::int64_t outputs) {
   if (synthetic.empty()) return "";
+  for (const SyntheticResult& result : synthetic)
+    if (result.largest_share > can_tell_apart(result.kind, kind, outputs))
+      return too_alike(result, kind);
+  const Experience* known = experience_with(kind, outputs);
+  if (!known) return without_experience(synthetic, kind, outputs);
   const double divergence = pool(synthetic).divergence;
-  const Band& band = *std::find_if(kBands.begin(), kBands.end() - 1,
+  // NaN is below no bound.
+  const Band& band = *std::find_if(known->bands.begin(), known->bands.end() - 1,
                                    [&](const Band& b) { return divergence < b.below; });
+  const auto& lowest = *std::min_element(synthetic.begin(), synthetic.end(),
+                                         [](const SyntheticResult& a, const SyntheticResult& b) {
+                                           return !(a.agreement >= b.agreement);
+                                         });
+  if (std::string(band.mood) == "good" && !(lowest.agreement >= known->agreement))
+    return veto(lowest, kind, outputs, known->agreement);
   return format(
-      "%s: runs with such a divergence lost %.1f to %.1f points of top-1 (medians of %s networks; "
+      "%s: runs of %s with such a divergence lost %.1f to %.1f %s (medians of %s networks; "
       "at most %.1f)",
-      band.words, band.least, band.most, band.networks, band.largest);
+      band.words, range_in_words(*known).c_str(), band.least, band.most, known->lost,
+      number_in_words(band.networks), band.largest);
 }
 
 std::string verdict_on(const Accuracy& teacher, const Accuracy& student) {
@@ -55,9 +109,9 @@ std::string verdict_on(const Accuracy& teacher, const Accuracy& student) {
 }
 
 std::string mood_of(const std::string& verdict) {
-  for (const Band& band : kBands)
-    if (verdict.starts_with(band.words)) return band.mood;
-  return "bad";
+  if (verdict.starts_with(kNothing) || verdict.starts_with(kNoExperience)) return "fair";
+  const std::string mood = mood_of_band(verdict);
+  return mood.empty() ? "bad" : mood;
 }
 
 }  // namespace zsq::pipeline

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -17,7 +18,7 @@ namespace {
 
 std::string verdict_at(double divergence) {
   return verdict_on(
-      {{"dead_leaves", 64, 2 * divergence, 0}, {"optimised", 64, divergence / 2, 0.5}});
+      {{"dead_leaves", 64, 2 * divergence, 0.9}, {"optimised", 64, divergence / 2, 0.95}});
 }
 
 TEST(Verdict, GetsWorseWithTheDivergence) {
@@ -36,7 +37,7 @@ std::map<std::string, std::vector<double>> measured(double from, double below) {
   std::ifstream file(std::string(ZSQ_SOURCE_DIR) + "/docs/verdict.json");
   std::map<std::string, std::vector<double>> losses;
   for (const Json& run : Json::parse(file))
-    if (run.at("divergence") >= from && run.at("divergence") < below)
+    if (!run.contains("kind") && run.at("divergence") >= from && run.at("divergence") < below)
       losses[run.at("network")].push_back(run.at("loss"));
   for (auto& [network, lost] : losses) std::sort(lost.begin(), lost.end());
   return losses;
@@ -55,6 +56,41 @@ TEST(Verdict, HasAMood) {
   EXPECT_EQ(mood_of(verdict_at(0.3)), "fair");
   EXPECT_EQ(mood_of(verdict_at(0.7)), "bad");
   EXPECT_EQ(mood_of("unlike anything that it says"), "bad");
+}
+
+// A low agreement on one kind of images is enough, however small the divergence is.
+TEST(Verdict, NeverCallsGoodWhatDecidesOtherwise) {
+  const std::string verdict =
+      verdict_on({{"dead_leaves", 64, 1e-4, 0.828}, {"optimised", 64, 1e-5, 1}}, "logits", 10);
+  EXPECT_EQ(mood_of(verdict), "bad") << verdict;
+  EXPECT_NE(verdict.find("82.8 % with the teacher"), std::string::npos) << verdict;
+  EXPECT_NE(verdict.find("dead-leaves images"), std::string::npos) << verdict;
+  EXPECT_EQ(mood_of(verdict_on({{"dead_leaves", 64, 1e-4, 1}, {"optimised", 64, 1e-5, NAN}})),
+            "bad");
+  EXPECT_EQ(mood_of(verdict_on({{"dead_leaves", 64, NAN, 1}, {"optimised", 64, 1e-5, 1}})), "bad");
+}
+
+TEST(Verdict, SaysWhereThereIsNoExperience) {
+  const std::vector<SyntheticResult> fine{{"dead_leaves", 64, 1e-4, 1}, {"optimised", 64, 1e-5, 1}};
+  const std::string verdict = verdict_on(fine, "logits", 21841);
+  EXPECT_TRUE(verdict.starts_with("no experience with networks of 21841 classes")) << verdict;
+  EXPECT_NE(verdict.find("100.0 % with the teacher, KL 0.0000"), std::string::npos) << verdict;
+  EXPECT_EQ(mood_of(verdict), "fair");
+}
+
+// Nothing that the network says the same of tells students apart.
+TEST(Verdict, SaysNothingWhereTheNetworkNamesOneClass) {
+  const auto at = [](double leaves, double optimised, const char* kind, std::int64_t outputs) {
+    return mood_of(
+        verdict_on({{"dead_leaves", 64, 1e-4, 1, leaves}, {"optimised", 64, 1e-5, 1, optimised}},
+                   kind, outputs));
+  };
+  EXPECT_EQ(at(0.9, 0.1, "logits", 10), "good");
+  EXPECT_EQ(at(0.97, 0.1, "logits", 10), "fair");
+  EXPECT_EQ(at(0.9, 0.7, "logits", 10), "fair");
+  EXPECT_EQ(at(0, 1, "values", 4), "fair");
+  EXPECT_TRUE(verdict_on({{"dead_leaves", 64, 1e-4, 1, 0.97}}, "logits", 10)
+                  .starts_with("nothing can be said"));
 }
 
 // What it says is what the stored runs of the networks lost.

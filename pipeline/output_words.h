@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What divergence and agreement are called, by what a network's outputs mean: for terminals and
+// reports. `kind` is report.json's output_kind: "logits", "scores" or "values".
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace zsq::pipeline {
+
+struct OutputWords {
+  std::string agreement;   // of a heading: "same class", "same labels (F1)", ...
+  std::string divergence;  // "KL", "KL of labels", "relative squared error"
+  std::string unit;        // of the divergence: "nats per image", "of the variance"
+};
+OutputWords words_for(const std::string& kind, std::int64_t outputs);
+
+// "98.4 % with the teacher, KL 0.0123", as a line after "agreement".
+std::string measures_in_words(const std::string& kind, std::int64_t outputs, double divergence,
+                              double agreement);
+
+// "10 classes", "one label", "3 labels", "one value", "128 values".
+std::string outputs_in_words(const std::string& kind, std::int64_t outputs);
+
+}  // namespace zsq::pipeline

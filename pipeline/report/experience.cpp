@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/report/experience.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+constexpr const char *kAsGood = "as good as the float network",
+                     *kNearly = "nearly as good as the float network",
+                     *kLittleWorse = "a little worse than the float network",
+                     *kWorse = "worse than the float network",
+                     *kMuchWorse = "much worse than the float network",
+                     *kHardlyUsable = "much worse than the float network, if not unusable",
+                     *kUnusable = "unusable without more bits, training or a larger --time_budget";
+
+// At the same divergence one network loses far more than another, and nothing known of a new one
+// tells which it is like, so all of them are quoted.
+constexpr std::array<Band, 7> kClasses{{{0.06, kAsGood, "good", 0.0, 0.1, 0.7, 3},
+                                        {0.12, kNearly, "good", 0.3, 1.1, 1.9, 3},
+                                        {0.25, kLittleWorse, "fair", 0.8, 3.6, 5.0, 3},
+                                        {0.5, kWorse, "fair", 1.6, 6.2, 20.7, 3},
+                                        {1, kMuchWorse, "bad", 3.6, 25.9, 44.8, 3},
+                                        {2, kHardlyUsable, "bad", 6.8, 90.6, 91.5, 3},
+                                        {kNoLimit, kUnusable, "bad", 45.2, 59.0, 85.0, 2}}};
+
+constexpr std::array<Experience, 1> kExperiences{
+    {{"logits", 8, 1000, 0.85, "points of top-1", kClasses}}};
+
+}  // namespace
+
+const Experience* experience_with(const std::string& kind, std::int64_t outputs) {
+  for (const Experience& known : kExperiences)
+    if (kind == known.kind && outputs >= known.fewest && outputs <= known.most) return &known;
+  return nullptr;
+}
+
+std::string mood_of_band(const std::string& verdict) {
+  // The longest words that it begins with: some begin with others.
+  std::string mood;
+  std::size_t longest = 0;
+  for (const Experience& known : kExperiences)
+    for (const Band& band : known.bands) {
+      const std::string words = band.words;
+      if (words.size() <= longest || !verdict.starts_with(words)) continue;
+      longest = words.size();
+      mood = band.mood;
+    }
+  return mood;
+}
+
+}  // namespace zsq::pipeline
