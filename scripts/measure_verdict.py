@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""Measures what the KL on held-out synthetic images says about accuracy: the table in pipeline/report/verdict.cpp.
+"""Measures what divergence and agreement on held-out synthetic images say about accuracy: the tables in
+pipeline/report/experience.cpp.
 
 measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] [--recipes ...] [--seeds ...]
     quantizes MODEL once for each scheme, recipe and seed, measures it on the real images of DATA, and adds a
-    point to POINTS.json: {network, name, divergence, kinds, agreement, loss}. `divergence` is the geometric
-    mean of the KL on the kinds of synthetic images, `loss` is in points of top-1. Points that are there stay.
+    point to POINTS.json: {network, name, kind, outputs, divergence, kinds, agreement, agreements, shares, loss}.
+    `divergence` is the geometric mean over the kinds of synthetic images; `shares` how many of them the float
+    network decides alike. DATA is what --eval_data takes (`loss` is in points of top-1), or an npz with
+    `images` (f32 [N, C, H, W], preprocessed) and `labels`, for which MODEL (ONNX) and its student run in
+    onnxruntime. Then `loss` is, for logits (labels [N]), in points of top-1; for scores (labels [N, K], 0 or
+    1), in points of labels on the right side of 0.5; for values, the squared error by the variance of the
+    float network's, in per cent. Points that are there stay.
 measure_verdict.py POINTS.json
-    prints, for each network and band of KL, the number of points, and the median and the largest loss.
+    prints, for each network and band of divergence, the number of points, and the median and the largest
+    loss; and for each kind of output the lowest agreement of a run in the best two bands.
 
 plot_selection.py draws POINTS.json.
 """
@@ -22,25 +29,64 @@ BOUNDS = [0.06, 0.12, 0.25, 0.5, 1, 2, math.inf]
 SCHEMES = [f"W{w}A{a}" for w in (8, 6, 5, 4, 3) for a in (8, 6, 5, 4, 3)]
 
 
+def outputs_in_onnxruntime(path, images):
+    import numpy
+    import onnxruntime
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    batches = [session.run(None, {name: images[i:i + 64]})[0] for i in range(0, len(images), 64)]
+    return numpy.concatenate(batches).reshape(len(images), -1).astype(numpy.float64)
+
+
+def loss_of(kind, teacher, student, labels):
+    if kind == "logits":
+        return 100 * float((teacher.argmax(1) == labels).mean() - (student.argmax(1) == labels).mean())
+    if kind == "scores":  # behind the sigmoid
+        right = [((outputs > 0.5) == (labels.reshape(outputs.shape) > 0.5)).mean() for outputs in (teacher, student)]
+        return 100 * float(right[0] - right[1])
+    return 100 * float(((student - teacher) ** 2).sum() / ((teacher - teacher.mean(0)) ** 2).sum())
+
+
 def measure(zsq, model, preset, data, scheme, recipe, seed):
+    stored = data.endswith(".npz")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([zsq, "quantize", model, "--scheme", scheme, "--recipe", recipe, "--seed", str(seed), "--preset",
-                        preset, "--eval_data", data, "-o", f"{folder}/out", "--quiet"], check=True, capture_output=True)
+        command = [zsq, "quantize", model, "--scheme", scheme, "--recipe", recipe, "--seed", str(seed), "--preset", preset,
+                   "-o", f"{folder}/out", "--quiet"]
+        if not stored:
+            command += ["--eval_data", data]
+        subprocess.run(command, check=True, capture_output=True)
         report = json.loads(pathlib.Path(folder, "out/report.json").read_text())
-    kinds = {kind["kind"]: kind["divergence"] for kind in report["synthetic"]}
-    return {"divergence": math.exp(statistics.fmean(math.log(kl) for kl in kinds.values())), "kinds": kinds,
-            "agreement": report["agreement"], "loss": report["teacher"]["top1"] - report["student"]["top1"]}
+        if stored:
+            import numpy
+            with numpy.load(data) as file:
+                images, labels = file["images"], file["labels"]
+            loss = loss_of(report["output_kind"], outputs_in_onnxruntime(model, images),
+                           outputs_in_onnxruntime(f"{folder}/out/model.onnx", images), labels)
+        else:
+            loss = report["teacher"]["top1"] - report["student"]["top1"]
+    synthetic = report["synthetic"]
+    return {"kind": report["output_kind"], "outputs": report["outputs"],
+            "divergence": math.exp(statistics.fmean(math.log(max(s["divergence"], 1e-12)) for s in synthetic)),
+            "kinds": {s["kind"]: s["divergence"] for s in synthetic}, "agreement": report["agreement"],
+            "agreements": {s["kind"]: s["agreement"] for s in synthetic},
+            "shares": {s["kind"]: s["largest_share"] for s in synthetic}, "loss": loss}
 
 
 def print_bands(points):
     for network in dict.fromkeys(p["network"] for p in points):
-        print(f"{network}\n{'KL below':>9} {'runs':>5} {'median':>7} {'largest':>8}   points of top-1 lost")
+        own = [p for p in points if p["network"] == network]
+        unit = "squared error, % of the variance" if own[0].get("kind") == "values" else "points lost"
+        print(f"{network}\n{'below':>9} {'runs':>5} {'median':>7} {'largest':>8}   {unit}")
         below = 0
         for bound in BOUNDS:
-            losses = [p["loss"] for p in points if p["network"] == network and below <= p["divergence"] < bound]
+            losses = [p["loss"] for p in own if below <= p["divergence"] < bound]
             below = bound
             if losses:
                 print(f"{bound:9.2f} {len(losses):5} {statistics.median(losses):7.1f} {max(losses):8.1f}")
+    print(f"{'kind':8} {'outputs':>7} {'agreement':>9} {'loss':>6}   of runs below {BOUNDS[1]}, lowest agreement first")
+    measured = [p for p in points if "agreements" in p and p["divergence"] < BOUNDS[1]]
+    for p in sorted(measured, key=lambda p: (p["kind"], p["outputs"], min(p["agreements"].values()))):
+        print(f"{p['kind']:8} {p['outputs']:7} {min(p['agreements'].values()):9.4f} {p['loss']:6.2f}   {p['network']} {p['name']}")
 
 
 def main():
@@ -64,7 +110,7 @@ def main():
                         continue
                     point = measure(options.zsq, model, preset, data, scheme, recipe, seed)
                     points.append({"network": name, "name": run, **point})
-                    print(f"{name} {run}: KL {point['divergence']:.4f}, loss {point['loss']:.2f}", flush=True)
+                    print(f"{name} {run}: divergence {point['divergence']:.4f}, loss {point['loss']:.2f}", flush=True)
                     options.points.write_text("[\n" + ",\n".join(json.dumps(p) for p in points) + "\n]\n")
     print_bands(points)
 
