@@ -30,8 +30,10 @@ Graph drop_unused_nodes(const Graph& graph) {
 
 void drop_unused_parameters(Model& model) {
   std::set<std::string> used;
-  for (const Node& node : model.graph.nodes)
+  for (const Node& node : model.graph.nodes) {
+    if (is<Custom>(node)) return;  // it looks parameters up by names of its own
     for (const auto& [role, name] : node.params) used.insert(name);
+  }
   ParameterStore kept;
   for (const auto& name : model.parameters.names())
     if (used.count(name) > 0) kept.set(name, model.parameters.at(name));

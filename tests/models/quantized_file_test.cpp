@@ -89,6 +89,17 @@ TEST(QuantizedFile, ChainWeightsAndBiasAreRead) {
   EXPECT_TRUE(at::allclose(result, at::conv2d(image, w, b).flatten(1), 1e-5, 1e-6));
 }
 
+// An operator of a higher folder finds its parameters by names that the graph does not know.
+TEST(QuantizedFile, ParametersOfTheChainAreKept) {
+  LoadOptions options;
+  options.make_quantize_chain = [](const std::string& name, const QuantizeChain& chain,
+                                   ParameterStore& parameters) {
+    parameters.set(name + ".scale", scalar(chain.scale));
+    return std::make_shared<FakeQuantize>(chain);
+  };
+  EXPECT_TRUE(quantized_conv().import(options).parameters.contains("node_q.scale"));
+}
+
 // Ranks of 4 bits among the levels of each channel: codes {1, -2} of {-2, 1} and {3, -4} of {-4,
 // 3}.
 TEST(QuantizedFile, PackedWeightsAreRead) {
