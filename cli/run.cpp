@@ -11,15 +11,23 @@
 namespace zsq::cli {
 namespace {
 
+std::string verdict_of(const CompareReport& report) {
+  if (!report.by_rounding) return report.equal ? "equal" : "different";
+  char text[96];
+  std::snprintf(text, sizeof text, "equal (rounding: %.2e from a run in double)", report.rounding);
+  return text;
+}
+
 int compare(const Flags& flags, const std::string& model, const RunOptions& options, bool json) {
   if (!flags.has("npz") || !flags.on("compare"))
     throw Error(ErrorCode::usage, "--npz FILE and --compare belong together");
-  const CompareReport report =
-      compare_with_arrays(model, flags.get("npz"), options, flags.number("tolerance", 1e-4));
+  Console console(flags);
+  const CompareReport report = compare_with_arrays(model, flags.get("npz"), options,
+                                                   flags.number("tolerance", 1e-4), &console);
   if (json)
     std::cout << to_json(report) << "\n";
   else
-    std::printf("%s: relative error %.2e, tolerance %.2e\n", report.equal ? "equal" : "different",
+    std::printf("%s: relative error %.2e, tolerance %.2e\n", verdict_of(report).c_str(),
                 report.relative_error, report.tolerance);
   return report.equal ? 0 : exit_code(ErrorCode::accuracy_gate);
 }
@@ -38,7 +46,7 @@ int run(const Arguments& arguments) {
       "zsq run MODEL IMAGE... --preset NAME|FILE",
       "Class and score of each image; MODEL is a float model, an exported model or the output\n"
       "folder of a run. With --npz FILE --compare: feeds the array `input` of FILE and exits 0\n"
-      "where the result equals its array `output`, 3 where it does not.");
+      "where the result equals its array `output`, rounding of float apart, 3 where it does not.");
   flags.positional("model", 1);
   flags.positional("image", -1);
   flags.preprocessing();

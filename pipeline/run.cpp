@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/run.h"
 
-#include <ATen/ops/abs.h>
-#include <ATen/ops/max.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/sub.h>
 #include <ATen/ops/topk.h>
 
 #include <cmath>
@@ -12,7 +10,10 @@
 
 #include "eval/evaluate.h"
 #include "formats/npy.h"
+#include "models/execute.h"
+#include "models/file_layout.h"
 #include "models/load.h"
+#include "models/rounding.h"
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
@@ -31,6 +32,23 @@ std::vector<std::string> read_names(const std::filesystem::path& path) {
   return names;
 }
 
+void tell_warnings(const models::Model& model, Observer& observer) {
+  for (const auto& warning : model.warnings) observer.on_message(LogLevel::warning, warning);
+}
+
+// [classes] of one image.
+at::Tensor scores_of(const models::Graph& graph, const at::Tensor& output) {
+  switch (graph.signature.kind) {
+    case models::OutputKind::logits:
+      return at::softmax(output[0], 0);
+    case models::OutputKind::scores:
+      return at::sigmoid(output[0]);
+    case models::OutputKind::values:
+      break;
+  }
+  return output[0];
+}
+
 at::Tensor required_array(const formats::NamedArrays& arrays, const char* name,
                           const std::filesystem::path& path) {
   if (const formats::Array* array = formats::find(arrays, name))
@@ -47,6 +65,7 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
   pipeline::start_process(options.process, observer);
   const auto names = read_names(options.classes);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  tell_warnings(model, observer);
   PreprocessingOptions data = options.preprocessing;
   pipeline::resolve_preprocessing(model, data, observer);
   const auto preprocessing = pipeline::preprocessing_of(model, data);
@@ -55,8 +74,8 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
     const at::Tensor image = eval::load_image(path, preprocessing);
     pipeline::require_input_shape(model, image, "the preprocessing " + preprocessing.name);
     const at::Tensor logits = pipeline::infer(model.graph, model.parameters, image);
-    const auto [scores, indices] =
-        at::topk(at::softmax(logits[0], 0), std::min<std::int64_t>(options.top, logits.size(1)));
+    const auto [scores, indices] = at::topk(scores_of(model.graph, logits),
+                                            std::min<std::int64_t>(options.top, logits.size(1)));
     ImageClasses result{path, {}};
     for (std::int64_t i = 0; i < scores.size(0); ++i) {
       const auto index = indices[i].item<std::int64_t>();
@@ -71,25 +90,32 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
 
 CompareReport compare_inside(const std::filesystem::path& model_path,
                              const std::filesystem::path& npz, const RunOptions& options,
-                             double tolerance) {
+                             double tolerance, Observer& observer) {
   Observer silent;
   pipeline::start_process(options.process, silent);
   const auto arrays = formats::read_npz(npz);
-  const at::Tensor input = required_array(arrays, "input", npz);
   const at::Tensor expected = required_array(arrays, "output", npz);
   const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  tell_warnings(model, observer);
+  const at::Tensor input =
+      models::from_file_input(model.graph, required_array(arrays, "input", npz));
   pipeline::require_input_shape(model, input, "'" + npz.string() + "'");
-  const at::Tensor output = pipeline::infer(model.graph, model.parameters, input);
+  at::Tensor output =
+      models::as_file_output(model.graph, pipeline::infer(model.graph, model.parameters, input));
+  // One number per image may be stored as a vector.
+  if (expected.dim() == 1 && output.numel() == expected.numel()) output = output.flatten();
   if (output.sizes() != expected.sizes())
-    throw Error(ErrorCode::bad_input, "'" + npz.string() + "': the array 'output' has " +
-                                          std::to_string(expected.numel()) +
-                                          " elements, the model gives " +
-                                          std::to_string(output.numel()));
-  CompareReport report{output.sizes().vec(), 0, tolerance, false};
-  if (output.numel() > 0)
-    report.relative_error = at::max(at::abs(at::sub(output, expected))).item<double>() /
-                            std::max(at::max(at::abs(expected)).item<double>(), 1e-30);
+    throw Error(ErrorCode::bad_input, "'" + npz.string() + "': the array 'output' has shape " +
+                                          c10::str(expected.sizes()) + ", the model gives " +
+                                          c10::str(output.sizes()));
+  CompareReport report{output.sizes().vec(), models::relative_distance(output, expected),
+                       tolerance};
   report.equal = report.relative_error <= tolerance;
+  if (report.equal) return report;
+  if (const auto rounding = models::measure_rounding(model, input, output, expected)) {
+    report.rounding = rounding->here;
+    report.equal = report.by_rounding = rounding->explains(tolerance);
+  }
   return report;
 }
 
@@ -105,8 +131,11 @@ std::vector<ImageClasses> classify(const std::filesystem::path& model,
 
 CompareReport compare_with_arrays(const std::filesystem::path& model,
                                   const std::filesystem::path& npz, const RunOptions& options,
-                                  double tolerance) {
-  return pipeline::at_boundary([&] { return compare_inside(model, npz, options, tolerance); });
+                                  double tolerance, Observer* observer) {
+  Observer silent;
+  return pipeline::at_boundary([&] {
+    return compare_inside(model, npz, options, tolerance, observer ? *observer : silent);
+  });
 }
 
 std::string to_json(const std::vector<ImageClasses>& results) {
@@ -124,6 +153,8 @@ std::string to_json(const CompareReport& report) {
   return pipeline::dump({{"shape", report.shape},
                          {"relative_error", report.relative_error},
                          {"tolerance", report.tolerance},
+                         {"rounding", report.rounding},
+                         {"by_rounding", report.by_rounding},
                          {"equal", report.equal}});
 }
 

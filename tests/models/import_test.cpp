@@ -110,7 +110,8 @@ TEST(BatchNorm, NetworksWithoutAnyComputeWhatPyTorchDoes) {
   const auto truth = formats::read_npz(network_path("convnext_tiny.npz"));
   for (const auto* kind : {".onnx", ".traced.pt", ".traced_frozen.pt", ".scripted.pt", ".frozen.pt",
                            ".folded.pt", ".pt2"}) {
-    const auto model = load(network_path(std::string("convnext_tiny") + kind), {.image_size = {64, 64}});
+    const auto model =
+        load(network_path(std::string("convnext_tiny") + kind), {.image_size = {64, 64}});
     const auto result = execute(model.graph, model.parameters, array(truth, "input"));
     EXPECT_LT((result - array(truth, "output")).abs().max().item<double>(),
               array(truth, "tolerance").item<double>())
