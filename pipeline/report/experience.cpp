@@ -27,8 +27,20 @@ constexpr std::array<Band, 7> kClasses{{{0.06, kAsGood, "good", 0.0, 0.1, 0.7, 3
                                         {2, kHardlyUsable, "bad", 6.8, 90.6, 91.5, 3},
                                         {kNoLimit, kUnusable, "bad", 45.2, 59.0, 85.0, 2}}};
 
-constexpr std::array<Experience, 1> kExperiences{
-    {{"logits", 8, 1000, 0.85, "points of top-1", kClasses}}};
+// Few outputs have little divergence to lose: the same KL costs them more.
+constexpr std::array<Band, 4> kTwoClasses{{{0.012, kAsGood, "good", 0.1, 0.4, 0.5, 2},
+                                           {0.06, kNearly, "good", 0.0, 1.0, 1.0, 2},
+                                           {0.25, kMuchWorse, "bad", 5.3, 5.3, 5.3, 1},
+                                           {kNoLimit, kHardlyUsable, "bad", 5.6, 30.8, 30.8, 2}}};
+constexpr std::array<Band, 4> kOneLabel{{{0.012, kAsGood, "good", 0.1, 0.1, 0.3, 2},
+                                         {0.06, kNearly, "good", 0.2, 0.6, 0.6, 2},
+                                         {0.25, kMuchWorse, "bad", 2.1, 4.9, 4.9, 2},
+                                         {kNoLimit, kHardlyUsable, "bad", 9.7, 29.1, 29.1, 2}}};
+
+constexpr std::array<Experience, 3> kExperiences{
+    {{"logits", 2, 2, 0.93, "points of top-1", kTwoClasses},
+     {"logits", 8, 1000, 0.85, "points of top-1", kClasses},
+     {"scores", 1, 1, 0.93, "points of labels on the right side", kOneLabel}}};
 
 }  // namespace
 
