@@ -105,7 +105,8 @@ std::vector<LayerInput> infer_layer_inputs(const Student& student, const models:
     quantizers.push_back(quantizers_before(student, site));
     sources.push_back(teacher.graph.id_of(quantizers.back().source));
   }
-  const InferredValues values(teacher.graph, teacher.parameters, sources);
+  const InferredValues values(teacher.graph, teacher.parameters, sources, Purpose::estimates,
+                              pixel_law(student.options.image_lo, student.options.image_hi));
   std::vector<LayerInput> inputs;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto mean_of = [&](const auto& function) { return values.mean_of(sources[i], function); };

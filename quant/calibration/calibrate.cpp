@@ -61,7 +61,9 @@ double error_power(const Graph& graph, NodeId source, const QuantizerSpec& spec)
 class Statistics {
  public:
   explicit Statistics(const Student& student)
-      : graph_(student.graph), values_(graph_, student.parameters, sources(graph_), Purpose::ranges) {}
+      : graph_(student.graph),
+        values_(graph_, student.parameters, sources(graph_), Purpose::ranges,
+                pixel_law(student.options.image_lo, student.options.image_hi)) {}
 
   Range range(NodeId source, const QuantizerSpec& spec) const {
     return range_from_statistics(graph_, values_, source, spec);

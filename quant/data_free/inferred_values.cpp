@@ -19,12 +19,12 @@ constexpr std::int64_t kMostValues = 4096;
 }  // namespace
 
 InferredValues::InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
-                               const std::vector<NodeId>& nodes, Purpose purpose)
+                               const std::vector<NodeId>& nodes, Purpose purpose, PixelLaw pixels)
     : graph_(graph) {
   std::vector<NodeId> wanted;
   for (NodeId id : nodes)
     if (rows_.try_emplace(before_clip(id)).second) wanted.push_back(before_clip(id));
-  const auto rows = activation_distributions(graph, parameters, wanted, purpose);
+  const auto rows = activation_distributions(graph, parameters, wanted, purpose, pixels);
   for (std::size_t i = 0; i < wanted.size(); ++i) rows_[wanted[i]] = rows[i];
 }
 

@@ -13,7 +13,8 @@ class InferredValues {
  public:
   // Keeps a reference to the graph.
   InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
-                 const std::vector<models::NodeId>& nodes, Purpose purpose = Purpose::estimates);
+                 const std::vector<models::NodeId>& nodes, Purpose purpose = Purpose::estimates,
+                 PixelLaw pixels = {});
 
   // One of `nodes`: values f32 [n, values of the tensor that differ in their distribution], at most
   // 4096 of the latter, and probabilities f32 [n, 1].

@@ -16,7 +16,7 @@
 //   Pad, Concat, Slice, Resize, Flatten, Reshape, Expand, ...   move values; a padded place is a
 //                     constant
 //   Elementwise, Binary, MatMul, Reduce, Softmax, Interpolate, ... quant/data_free/operator_rows.h
-//   network input     N(0, 1): images as they are normalised
+//   network input     PixelLaw
 //   quantizers        pass on
 #pragma once
 #include "models/graph.h"
@@ -34,11 +34,21 @@ struct Moments {
 // the mean is negative): a sigmoid of them can be 0 and 1.
 enum class Purpose { estimates, ranges };
 
+// Normal, of the pixels of an image: N(0, 1) if their interval [lo, hi] is that of normalised
+// images (0 well inside, at most 8 long), or if it is not known (lo = hi). Of any other, as 0..1
+// and 0..255, the mean is the middle and the deviation a quarter of the length: cut at 0, N(0, 1)
+// would shift the mean of the first layer's input.
+struct PixelLaw {
+  double mean = 0, deviation = 1;
+};
+PixelLaw pixel_law(double lo, double hi);
+
 // Of the outputs of `nodes`, in their order: rows f32 [distribution::kNodes, ...].
 std::vector<at::Tensor> activation_distributions(const models::Graph& graph,
                                                  const models::ParameterStore& parameters,
                                                  const std::vector<models::NodeId>& nodes,
-                                                 Purpose purpose = Purpose::estimates);
+                                                 Purpose purpose = Purpose::estimates,
+                                                 PixelLaw pixels = {});
 std::vector<Moments> activation_moments(const models::Graph& graph,
                                         const models::ParameterStore& parameters,
                                         const std::vector<models::NodeId>& nodes);

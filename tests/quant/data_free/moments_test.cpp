@@ -12,6 +12,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "models/execute.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
@@ -183,6 +185,29 @@ TEST(BiasCorrection, TakesTheMeanErrorOutOfEveryLayer) {
     for (const auto& site : weight_sites(corrected))
       EXPECT_FALSE(
           at::equal(integer_weights(plain, site).bias, integer_weights(corrected, site).bias));
+  }
+}
+
+// Pixels that are not normalised: cut off at 0, N(0, 1) would have another mean than it had.
+TEST(BiasCorrection, QuantizedPixelsKeepTheirMean) {
+  test::NetworkBuilder net({3, 6, 6}, test::varied_parameters(4));
+  const NodeId x = net.conv_bn_relu("conv", net.input(), 3, 8);
+  const auto teacher =
+      net.finish(net.linear("fc", net.op("pool", models::GlobalAvgPool{false}, {x}), 8, 5));
+  for (const auto& [lo, hi] : {std::pair{0.0, 1.0}, {0.0, 255.0}, {-124.0, 151.0}, {-2.1, 2.6}}) {
+    QuantOptions options;
+    options.image_lo = lo;
+    options.image_hi = hi;
+    auto student = insert_quantizers(teacher, options);
+    const auto& first = *activation_quantizer(student.graph[student.graph.consumers()[0][0]]);
+    const double scale = (hi - lo) / 255;
+    student.parameters.set(first.scale_name(), at::full({}, scale));
+    student.parameters.set(first.zero_point_name(),
+                           at::full({}, std::round(-lo / scale) + double(first.spec().qmin)));
+    const auto input = infer_layer_inputs(student, teacher)[0];
+    const auto shift = (input.quantized_mean - input.mean).abs().max().item<double>();
+    EXPECT_LT(shift, 0.01 * (hi - lo)) << lo << " to " << hi;
+    EXPECT_GT(input.variance.min().item<double>(), 0) << lo << " to " << hi;
   }
 }
 
