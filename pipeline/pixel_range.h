@@ -12,8 +12,8 @@ namespace zsq::pipeline {
 
 struct PixelRange {
   double low = 0, high = 0;  // of all channels, in units of the network's input; equal: not known
-  std::string name;          // "0..255"
-  std::string reason;        // what decided or, where it is not known, why nothing does
+  std::string name = {};     // "0..255"
+  std::string reason = {};   // what decided or, where it is not known, why nothing does
   bool known() const { return low < high; }
   std::string in_words() const;  // "0..255, inferred from ..." or "not known: ..."
 };

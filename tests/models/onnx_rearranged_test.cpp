@@ -78,7 +78,9 @@ TEST(ConvTranspose, BatchNormalizationAfterItActsOnTheConvolution) {
   expect_near(file.run(image()), at::batch_norm(c, g, m, m, v, false, 0, 1e-5, false));
   const auto model = file.import();
   for (const auto& node : model.graph.nodes) {
-    if (is<BatchNorm>(node)) EXPECT_TRUE(is<Conv2d>(model.graph[node.inputs[0]]));
+    if (is<BatchNorm>(node)) {
+      EXPECT_TRUE(is<Conv2d>(model.graph[node.inputs[0]]));
+    }
   }
 }
 

@@ -28,8 +28,8 @@ struct Workplace {
     test::save_onnx(network.model, folder / "shapes.onnx");
     test::save_npz(network.test, folder / "shapes.npz");
     eval::Preprocessing pixels;
-    pixels.mean.fill(0.5);
-    pixels.std.fill(0.25);
+    pixels.mean = {0.5, 0.5, 0.5};
+    pixels.std = {0.25, 0.25, 0.25};
     for (std::int64_t i = 0; i < kImages; ++i) {
       const auto image = eval::to_pixels(network.test.images[i], pixels);
       const auto png = eval::encode_png(eval::resize(image, 40, 40, Interpolation::nearest));
