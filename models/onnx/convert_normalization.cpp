@@ -127,6 +127,8 @@ void convert_lp_normalization(Call& call) {
       call.part(p == 1 ? Elementwise{Function::abs} : Elementwise{Function::power, 2}, {x});
   auto norm = reduce(call, ReduceKind::sum, powers, {axis}, true);
   if (p == 2) norm = call.part(Elementwise{Function::sqrt}, {norm});
+  // Zeros stay zeros, as runtimes have it.
+  norm = call.part(Clip{1e-30F}, {norm});
   call.emit(Binary{BinaryKind::div}, {x, norm});
 }
 

@@ -157,6 +157,9 @@ TEST(Normalisations, ByRootMeanSquareAndByLength) {
   expect_near(two.run(image()), image() / image().square().sum({1}, true).sqrt());
   one.node("LpNormalization", {"x"}, {"y"}, {{"axis", std::int64_t{1}}, {"p", std::int64_t{1}}});
   expect_near(one.run(image()), image() / image().abs().sum({1}, true));
+  const auto zeros = image() * 0;
+  expect_near(two.run(zeros), zeros);
+  expect_near(one.run(zeros), zeros);
 }
 
 }  // namespace
