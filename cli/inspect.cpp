@@ -86,6 +86,20 @@ void print_architectures() {
                 row.paper.c_str(), row.implementations.c_str());
 }
 
+void print_operators() {
+  const Operators lists = operators();
+  std::printf("ONNX, opsets %lld to %lld\n", static_cast<long long>(lists.first_opset),
+              static_cast<long long>(lists.last_opset));
+  const auto print = [](const std::vector<std::string>& names) {
+    for (const std::string& name : names) std::printf("  %s\n", name.c_str());
+  };
+  print(lists.onnx);
+  std::printf("ONNX, on constants and sizes\n");
+  print(lists.onnx_constants);
+  std::printf("TorchScript and .pt2\n");
+  print(lists.aten);
+}
+
 }  // namespace
 
 int inspect(const Arguments& arguments) {
@@ -98,6 +112,7 @@ int inspect(const Arguments& arguments) {
   flags.toggle(
       "list_archs",
       "the built-in architectures that --arch names, with parameters, image size and sources");
+  flags.toggle("list_operators", "the operators that are read of networks in files");
   flags.text("scheme", "WxAy", "bits of weights and activations (W4A4, 4w4a)");
   flags.text("recipe", "NAME|FILE", "recipe of the student (default: deploy)");
   flags.toggle("sensitivity",
@@ -116,6 +131,10 @@ int inspect(const Arguments& arguments) {
   }
   if (flags.on("list_archs")) {
     json ? void(std::cout << to_json(architectures()) << "\n") : print_architectures();
+    return 0;
+  }
+  if (flags.on("list_operators")) {
+    json ? void(std::cout << to_json(operators()) << "\n") : print_operators();
     return 0;
   }
   if (flags.on("doctor")) {

@@ -5,6 +5,7 @@
 
 #include "models/execute.h"
 #include "models/load.h"
+#include "models/operators.h"
 #include "pipeline/boundary.h"
 #include "pipeline/report/json.h"
 #include "pipeline/report/student_layers.h"
@@ -105,6 +106,19 @@ std::string to_json(const std::vector<ArchitectureRow>& rows) {
                     {"paper", row.paper},
                     {"implementations", row.implementations}});
   return pipeline::dump({{"architectures", list}});
+}
+
+Operators operators() {
+  const auto lists = models::operator_lists();
+  return {lists.first_opset, lists.last_opset, lists.onnx, lists.onnx_constants, lists.aten};
+}
+
+std::string to_json(const Operators& lists) {
+  return pipeline::dump({{"first_opset", lists.first_opset},
+                         {"last_opset", lists.last_opset},
+                         {"onnx", lists.onnx},
+                         {"onnx_constants", lists.onnx_constants},
+                         {"aten", lists.aten}});
 }
 
 std::string to_json(const InspectReport& report) {

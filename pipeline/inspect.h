@@ -42,6 +42,16 @@ struct ArchitectureRow {
 std::vector<ArchitectureRow> architectures();
 std::string to_json(const std::vector<ArchitectureRow>& rows);
 
+// What is read of networks in files, by the operators' names there.
+struct Operators {
+  std::int64_t first_opset = 0, last_opset = 0;  // of ONNX
+  std::vector<std::string> onnx;
+  std::vector<std::string> onnx_constants;  // where all inputs are constants or sizes
+  std::vector<std::string> aten;            // of TorchScript and .pt2
+};
+Operators operators();
+std::string to_json(const Operators& lists);
+
 std::string to_json(const InspectReport& report);
 
 }  // namespace zsq

@@ -4,14 +4,18 @@
 
 check_docs.py [--root FOLDER] [--zsq PROGRAM]: prints each offence as file:line: message and exits 1 if
 there is one. Without PROGRAM only links, anchors and paths of *.md and docs/*.md are checked; with it also
-every recipe, recipe key and flag of `zsq` that they show. CHANGELOG.md may name what was.
+every recipe, recipe key and flag of `zsq` that they show, and the lists of operators between the lines
+<!-- operators of KIND --> and <!-- end of operators -->, which --write makes anew from what the program says. KIND is
+onnx, onnx_constants, aten or counts. CHANGELOG.md may name what was.
 """
 import argparse
 import functools
+import json
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 EXTERNAL = re.compile(r"(https?|mailto):")
@@ -30,6 +34,7 @@ ABLATION_ROW = re.compile(r"(?<![\w/])(\d\d_[a-z_]+)(?![\w.*])")
 SOURCE_FILE = re.compile(r"(?:\w[\w.-]*/)+[\w.-]+\.(?:h|cpp|cu|py|sh|yaml|cmake|svg|json)")
 YAML_LINE = re.compile(r"^(\s*)([a-z_]+):\s*(\S?)")
 INCLUDE = re.compile(r"\s*#include\s*([<\"][^>\"]+\.h[>\"])")
+OPERATORS = re.compile(r"(<!-- operators of (\w+) -->\n)(.*?)(<!-- end of operators -->)", re.S)
 YAML_EXTRA = {"extends", "about", "expects"}
 
 
@@ -116,6 +121,23 @@ class Program:
     def flags(self, verb):
         """With underscores; `zsq` takes dashes as well."""
         return {flag.replace("-", "_") for flag in FLAG.findall(self.run(verb, "--help"))} | {"help"}
+
+    @functools.cached_property
+    def operators(self):
+        return json.loads(self.run("inspect", "--list_operators", "--format", "json"))
+
+    def operators_text(self, kind):
+        """What stands between the two lines of OPERATORS; None if there is no such kind."""
+        lists = self.operators
+        if kind == "counts":
+            text = (f"ONNX of opsets {lists['first_opset']} to {lists['last_opset']}: {len(lists['onnx'])} operators, and "
+                    f"{len(lists['onnx_constants'])} on constants and sizes; TorchScript and `.pt2`: "
+                    f"{len(lists['aten'])} operators of ATen")
+        elif isinstance(lists.get(kind), list):
+            text = ", ".join(f"`{name}`" for name in lists[kind])
+        else:
+            return None
+        return "\n".join(textwrap.wrap(text, 118, break_on_hyphens=False)) + "\n"
 
     def rejects(self, recipe, settings):
         """What is said of `--set` arguments that the recipe does not take; empty: it takes them."""
@@ -209,7 +231,22 @@ def check_flags(program, document, scripts):
                         yield document, number, f"nothing has a flag --{flag}"
 
 
-def offences(root, zsq):
+def check_operators(program, document, write=False):
+    """The blocks are what the program says; `write` makes them so."""
+    text = document.path.read_text(encoding="utf-8")
+    for block in OPERATORS.finditer(text):
+        number, said = text[:block.start()].count("\n") + 1, program.operators_text(block[2])
+        if said is None:
+            yield document, number, f"there are no operators of {block[2]}"
+        elif block[3] != said and not write:
+            yield document, number, f"the operators of {block[2]} are others now; scripts/check_docs.py --write"
+    if write:
+        path, changed = document.path, OPERATORS.sub(lambda b: b[1] + (program.operators_text(b[2]) or b[3]) + b[4], text)
+        if changed != text:
+            path.write_text(changed, encoding="utf-8")
+
+
+def offences(root, zsq, write=False):
     documents = [Document(path) for path in [*sorted(root.glob("*.md")), *sorted(root.glob("docs/*.md"))]]
     yield from check_links(root, documents)
     documents = [document for document in documents if document.path.name != "CHANGELOG.md"]
@@ -226,15 +263,17 @@ def offences(root, zsq):
         yield from check_settings(program, document)
         yield from check_recipes(program, document)
         yield from check_flags(program, document, scripts)
+        yield from check_operators(program, document, write)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
     parser.add_argument("--zsq", help="the program, to check what it offers")
+    parser.add_argument("--write", action="store_true", help="the lists of operators, from the program")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    found = list(offences(root, arguments.zsq))
+    found = list(offences(root, arguments.zsq, arguments.write))
     for document, number, message in found:
         print(f"{document.path.resolve().relative_to(root)}:{number}: {message}")
     if not found:

@@ -4,12 +4,13 @@
 #include "core/error.h"
 #include "models/onnx/importer.h"
 #include "models/onnx/input_layout.h"
+#include "models/onnx/opsets.h"
 
 namespace zsq::models {
 namespace {
 
 namespace proto = formats::onnx;
-constexpr std::int64_t kFirstOpset = 7, kLastOpset = 26;
+using onnx::kFirstOpset, onnx::kLastOpset;
 
 void check_versions(const proto::Model& file) {
   if (file.opset < kFirstOpset || file.opset > kLastOpset) {

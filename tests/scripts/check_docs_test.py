@@ -21,6 +21,8 @@ elif said == "recipes --settings":
     print("finetune.iterations: 20\\n    steps\\nquantize.weights.num_bits: 4\\n    bits (2..8)")
 elif said == "recipes":
     print("deploy     a\\ninstant    b\\nablation/01_min_max  c")
+elif said == "inspect --list_operators --format json":
+    print('{{"first_opset": 7, "last_opset": 9, "onnx": ["Add", "Conv"], "onnx_constants": ["Mod"], "aten": ["add"]}}')
 elif "num_bits=9" in said:
     sys.exit("zsq: 9 is above 8")
 """
@@ -103,6 +105,26 @@ class CheckDocs(unittest.TestCase):
         self.names("`zsq recipes --eval_data`", "README.md:1: zsq recipes has no flag --eval_data")
         self.names("`zsq qantize m.onnx`", "README.md:1: there is no verb zsq qantize")
         self.names("`--fast`", "README.md:1: nothing has a flag --fast")
+
+    def test_lists_of_operators_are_those_of_the_program(self):
+        block = "<!-- operators of {} -->\n{}<!-- end of operators -->\n"
+        self.accepts(block.format("onnx", "`Add`, `Conv`\n") + block.format("aten", "`add`\n"))
+        self.names("a\n" + block.format("onnx", "`Add`\n"),
+                   "README.md:2: the operators of onnx are others now; scripts/check_docs.py --write")
+        self.names(block.format("tflite", ""), "README.md:1: there are no operators of tflite")
+
+    def test_lists_of_operators_are_written(self):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "docs").mkdir()
+            (root / "README.md").write_text("<!-- operators of counts -->\nold\n<!-- end of operators -->\nend\n")
+            program = root / "zsq"
+            program.write_text(PROGRAM)
+            program.chmod(0o755)
+            subprocess.run([sys.executable, SCRIPT, "--root", name, "--zsq", program, "--write"], check=True,
+                           capture_output=True)
+            self.assertIn("ONNX of opsets 7 to 9: 2 operators, and\n1 on constants and sizes;".replace("\n", " "),
+                          (root / "README.md").read_text().replace("\n", " "))
 
     def test_without_the_program_links_are_checked_alone(self):
         status, output = self.check("`finetune.steps` [a](b.md)", with_program=False)
