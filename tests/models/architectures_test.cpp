@@ -228,8 +228,10 @@ TEST(StateDicts, TheMetadataMayNameTheArchitecture) {
     load(path);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("'my network'"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("resnet20_cifar100"), std::string::npos);
+    const std::string message = error.what();
+    EXPECT_NE(message.find("'my network'"), std::string::npos);
+    EXPECT_NE(message.find("torch.jit.trace"), std::string::npos);
+    EXPECT_EQ(message.find("densenet121"), std::string::npos);  // no list of all names
   }
 }
 
