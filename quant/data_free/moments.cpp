@@ -267,9 +267,8 @@ at::Tensor apply_layer(const models::Node& layer, const at::Tensor& x, const at:
 }
 
 PixelLaw pixel_law(double lo, double hi) {
-  const bool normalised = lo <= -0.9 && hi >= 0.9 && hi - lo <= 8;
-  if (normalised || lo >= hi) return {};
-  return {(lo + hi) / 2, (hi - lo) / 4};
+  if (lo >= hi || (lo <= -0.9 && hi >= 0.9 && hi - lo <= 8)) return {};
+  return {(lo + hi) / 2, (hi - lo) * (hi - lo) / 16};
 }
 
 std::vector<at::Tensor> activation_distributions(const Graph& graph,
@@ -280,9 +279,8 @@ std::vector<at::Tensor> activation_distributions(const Graph& graph,
   const auto [channels, height, width] = graph.input_shape;
   const auto options = parameters.at(parameters.names().front()).options();
   const auto zero = at::zeros({1, 1, 1, 1}, options);
-  const auto images = as_large_as(
-      {1, channels, height, width},
-      distribution::normal(zero.add(pixels.mean), zero.add(pixels.deviation * pixels.deviation)));
+  const auto pixel = distribution::normal(zero.add(pixels.mean), zero.add(pixels.variance));
+  const auto images = as_large_as({1, channels, height, width}, pixel);
   models::Taps taps{nodes, {}};
   models::execute(rows_graph(graph, parameters, purpose), parameters, images, &taps);
   // A parameter of a sum or product has the same value in every image.

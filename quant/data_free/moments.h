@@ -39,7 +39,7 @@ enum class Purpose { estimates, ranges };
 // and 0..255, the mean is the middle and the deviation a quarter of the length: cut at 0, N(0, 1)
 // would shift the mean of the first layer's input.
 struct PixelLaw {
-  double mean = 0, deviation = 1;
+  double mean = 0, variance = 1;
 };
 PixelLaw pixel_law(double lo, double hi);
 

@@ -119,8 +119,8 @@ class Maker {
         at_once_(options_.moments_over == MomentsOver::all_batches ? 1 : job.ranks.size()) {}
 
   ImageReport run() {
-    const auto labels = bank_labels(
-        job_.images, losses::label_count(kind(), job_.teacher.classes), job_.seed);
+    const auto labels =
+        bank_labels(job_.images, losses::label_count(kind(), job_.teacher.classes), job_.seed);
     const auto labels_of = [&](const ImageBatch& batch) {
       return labels.narrow(0, batch.first, batch.size);
     };

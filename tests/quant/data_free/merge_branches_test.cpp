@@ -96,7 +96,7 @@ TEST(MergeBranches, LeavesWhatOneConvolutionCannotCompute) {
   EXPECT_TRUE(models::execute(merged.graph, merged.parameters, images)
                   .allclose(models::execute(model.graph, model.parameters, images), 1e-3, 1e-4));
 
-  for (const models::Conv2d off :
+  for (const models::Conv2d& off :
        {models::Conv2d{{1, 1}, {0, 0, 2, 2}}, models::Conv2d{{1, 1}, {2, 2, 2, 2}, {2, 2}}}) {
     test::NetworkBuilder other({4, 12, 12}, test::varied_parameters(2));
     const NodeId y =
