@@ -61,8 +61,9 @@ int run(const Arguments& arguments) {
   const bool json = flags.json();
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
-  const RunOptions options{recipe.model, recipe.process, recipe.data, flags.get("classes"),
-                           flags.count("top", 1)};
+  // Whoever gives a tolerance wants that one.
+  const RunOptions options{recipe.model,         recipe.process,        recipe.data,
+                           flags.get("classes"), flags.count("top", 1), !flags.has("tolerance")};
   if (flags.has("npz") || flags.on("compare")) return compare(flags, model, options, json);
   flags.required("image", "IMAGE");
   const auto images = flags.list("image");

@@ -20,6 +20,7 @@ struct RunOptions {
   PreprocessingOptions preprocessing;  // of images, where the model's file does not record it
   std::filesystem::path classes;       // text file, one name per line; empty: numbers only
   std::int64_t top = 1;                // classes per image
+  bool allow_rounding = true;          // when compared, see CompareReport
 };
 
 struct ClassScore {

@@ -18,7 +18,9 @@ out = pathlib.Path(given[given.index("-o") + 1])
 out.mkdir(parents=True)
 lost = 0 if "W8A8" in given else 4
 (out / "report.json").write_text(json.dumps({
-    "synthetic": [{"kind": "dead_leaves", "divergence": 0.01 + lost}, {"kind": "optimised", "divergence": 0.04 + lost}],
+    "output_kind": "logits", "outputs": 10,
+    "synthetic": [{"kind": kind, "divergence": divergence + lost, "agreement": 1 - lost / 10, "largest_share": 0.2}
+                  for kind, divergence in (("dead_leaves", 0.01), ("optimised", 0.04))],
     "agreement": 1 - lost / 10, "teacher": {"top1": 90.0}, "student": {"top1": 90.0 - lost}}))
 """
 
