@@ -27,7 +27,7 @@ from onnx_drawing import Refused, run
 from operator_forms import FORMS, SIDE, network
 
 
-QUICK = """max_pool_ceil avg_pool_divisor_pads gem prelu gelu_tanh_in_parts se_index eca cbam_space global_context blur_pool
+QUICK = """max_pool_ceil gem avg_pool_divisor_pads prelu gelu_tanh_in_parts se_index eca cbam_space global_context blur_pool
 channels_last_norm mixer up_bilinear up_to_other pixel_shuffle deconv_output conv_same group_norm layer_scale
 stack_sum""".split()
 
