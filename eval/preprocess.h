@@ -37,8 +37,8 @@ void normalize(std::span<const std::uint8_t> pixels, const Preprocessing& prepro
 at::Tensor preprocess(const Image& image, const Preprocessing& preprocessing,
                       const std::string& name);
 
-// The other way: f32 [channels, height, width] as a network takes it, to the nearest pixel values; a
-// grey image has three equal ones.
+// The other way: f32 [channels, height, width] as a network takes it, to the nearest pixel values;
+// a grey image has three equal ones.
 Image to_pixels(const at::Tensor& image, const Preprocessing& preprocessing);
 
 }  // namespace zsq::eval

@@ -48,12 +48,13 @@ struct ExportOptions {
 // ONNX with Q/DQ nodes for the student's target, in the form that its file in this folder states
 // (exporters/onnxruntime.h, ...); opset 13, or the first that has what the form or an operator
 // needs; names, layout and last function of the network's file
-// (models::Signature); without one input "input" [N, C, H, W], output "logits". BatchNorm is folded exactly. Activations are
-// uint8 unless the form says otherwise, limited where fewer than 8 bits or a Clip that was folded
-// in ask for it; weights int8 2^k * (q - z) with zero point 0 and scale / 2^k, k >= 0 per channel
-// (8-bit asymmetric weights, where asked for: uint8 with zero points). With options.packed, opset
-// 21 and exporters/packed_codes.h; a layer of which a code left its grid when BatchNorm was folded
-// (quant/fold_batch_norm.h) stays int8. RefusedByTarget if the target would compute another thing.
+// (models::Signature); without one input "input" [N, C, H, W], output "logits". BatchNorm is folded
+// exactly. Activations are uint8 unless the form says otherwise, limited where fewer than 8 bits or
+// a Clip that was folded in ask for it; weights int8 2^k * (q - z) with zero point 0 and scale /
+// 2^k, k >= 0 per channel (8-bit asymmetric weights, where asked for: uint8 with zero points). With
+// options.packed, opset 21 and exporters/packed_codes.h; a layer of which a code left its grid when
+// BatchNorm was folded (quant/fold_batch_norm.h) stays int8. RefusedByTarget if the target would
+// compute another thing.
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options = {});
 

@@ -27,7 +27,7 @@ std::vector<std::string> image_forms();
 struct GenerateReport {
   std::string model, form, preset, recipe, tool_version, source_sha256;
   std::string preprocessing;  // as JSON, every key; empty if it is not known
-  std::string pixels;  // which range they have, and what it is known from or why it is not
+  std::string pixels;         // which range they have, and what it is known from or why it is not
   bool pixel_range_known = false;
   std::int64_t seed = 0, images = 0, steps = 0;
   double cross_entropy = 0;          // of the finished images against their labels, in nats

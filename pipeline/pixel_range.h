@@ -28,8 +28,8 @@ struct PixelRange {
 PixelRange infer_pixel_range(const models::Model& model);
 
 // Why the network cannot have been trained with images of this preprocessing: its BatchNorm layers
-// saw others, by a loss above 1, or by a mean 1.2 deviations away, and by five times the loss of the
-// range that fits. Empty: they may have seen such, or do not tell.
+// saw others, by a loss above 1, or by a mean 1.2 deviations away, and by five times the loss of
+// the range that fits. Empty: they may have seen such, or do not tell.
 std::string contradiction(const models::Model& model, const eval::Preprocessing& preprocessing);
 
 }  // namespace zsq::pipeline

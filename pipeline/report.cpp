@@ -207,8 +207,8 @@ Json as_json(const std::vector<FinishedRun>& runs, const Grid& settings) {
   for (const FinishedRun& run : runs) {
     Json row{{"folder", run.folder.string()}};
     for (const char* key :
-         {"model", "source_sha256", "scheme", "recipe", "seed", "output_kind", "teacher", "student", "agreement",
-          "divergence", "size", "iterations", "seconds", "verdict"})
+         {"model", "source_sha256", "scheme", "recipe", "seed", "output_kind", "teacher", "student",
+          "agreement", "divergence", "size", "iterations", "seconds", "verdict"})
       row[key] = member(run.report, key);
     row["latency"] = run.latency;
     row["layers"] = Json::array();

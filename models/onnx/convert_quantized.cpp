@@ -42,9 +42,10 @@ void convert_quantize_linear(Call& call) {
     call.fail("the file holds an already quantized network; a float network was expected");
   }
   if (call.constant(1).numel() != 1) {
-    call.fail("quantizes an activation per channel, as NNCF does before a depthwise convolution; "
-              "one scale for the whole map was expected: quantize activations per tensor, or bring "
-              "the float network");
+    call.fail(
+        "quantizes an activation per channel, as NNCF does before a depthwise convolution; "
+        "one scale for the whole map was expected: quantize activations per tensor, or bring "
+        "the float network");
   }
   QuantizeChain chain;
   chain.scale = static_cast<float>(call.scalar(1));

@@ -77,8 +77,7 @@ at::Tensor fold_constant(const Call& call) {
 
 at::Tensor fold_constant_of_shape(const Call& call) {
   const auto value = call.tensor("value");
-  const auto shape =
-      known_shape(call, call.integers(0), value ? value->scalar_type() : at::kFloat);
+  const auto shape = known_shape(call, call.integers(0), value ? value->scalar_type() : at::kFloat);
   return value ? value->reshape({}).expand(shape).contiguous() : at::zeros(shape, at::kFloat);
 }
 

@@ -24,8 +24,8 @@ struct Run {
   models::Model as_read = {};  // the same function in its first form, which makes images faster
   PixelKnowledge pixels = {};
   std::vector<std::string> notes = {};  // of the model's file, for the report
-  double added_macs = 0;       // of copies of channels, as a share of the network's
-  double loading = 0;          // seconds that reading the model took
+  double added_macs = 0;                // of copies of channels, as a share of the network's
+  double loading = 0;                   // seconds that reading the model took
   std::unique_ptr<eval::ImageSource> real_images = {};  // to measure with; null: none
   BankSplit bank = {};                                  // undefined: no bank
   std::optional<train::BankDraws> bank_draws = {};      // of each batch of the student
