@@ -168,7 +168,7 @@ struct Writer {
                       {7, text(op.before[1])},
                       {8, text(op.after[1])}};
     if (op.mode != models::PadMode::constant)
-      settings[4] = op.mode == models::PadMode::edge ? "1" : "2";
+      settings[4] = text(std::int64_t{op.mode == models::PadMode::edge ? 1 : 2});
     return plain("Padding", settings);
   }
   std::string operator()(const models::Resize& op) const {
