@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "models/load.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::exporters {
 namespace {
@@ -31,8 +32,10 @@ at::Tensor refinement(const at::Tensor& largest_code, const at::Tensor& bias_cod
 std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer) {
   const auto* input = calibrated_quantizer(student, layer.inputs[0]);
   if (!input) return std::nullopt;
-  return InputCodes{activation_grid(student, *input).scale,
-                    input->spec().qmax - input->spec().qmin};
+  const models::Node& latent = student.graph[student.graph[layer.inputs.at(1)].inputs[0]];
+  const at::Tensor& weight = student.parameters.at(latent.params.at("value"));
+  return InputCodes{activation_grid(student, *input).scale, input->spec().qmax - input->spec().qmin,
+                    quant::pair_bound_of_layer(student.options, layer, weight, input)};
 }
 
 LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional<InputCodes>& input,
@@ -40,7 +43,9 @@ LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional
   LayerCodes result;
   at::Tensor shifted = quant::steps_of(weights);
   at::Tensor scale = weights.scale, bias = weights.bias.to(at::kDouble), levels = weights.levels;
-  const bool fits = shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127;
+  const bool fits =
+      shifted.min().item<int>() >= -128 && shifted.max().item<int>() <= 127 &&
+      !(input && input->pair_bound && quant::breaks_pair_bound(shifted, input->pair_bound));
   const auto bias_codes = [&] { return bias / (scale * input->scale).to(at::kDouble); };
   if (fits && input) {
     const at::Tensor largest = shifted.abs().flatten(1).amax(1).to(at::kDouble);

@@ -9,16 +9,18 @@
 
 namespace zsq::exporters {
 
-// The grid of the layer's input: its step and its largest code.
+// The grid of the layer's input: its step, its largest code, and what bounds pairs of weights
+// (quant/pair_bound.h; 0: nothing).
 struct InputCodes {
   float scale;
-  std::int64_t largest;
+  std::int64_t largest, pair_bound;
 };
 // Nothing where the input is not quantized.
 std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer);
 
 struct LayerCodes {
-  // i8 with zero point 0 if the codes q - z fit, else u8 (q + 128) with its zero points. Where
+  // i8 with zero point 0 if the codes q - z fit and no pair is beyond its bound, else u8 (q + 128)
+  // with its zero points. Where
   // the input is on a grid, i8 codes are multiplied by a power of two per channel and the scale is
   // divided by it: the same weights, and a finer step for the bias.
   formats::Array weight, zero_point;

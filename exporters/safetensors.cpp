@@ -10,6 +10,7 @@
 #include "exporters/plan.h"
 #include "models/load.h"
 #include "quant/level_table.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::exporters {
 namespace {
@@ -46,8 +47,8 @@ class StudentFile {
     const quant::QuantizerSpec& spec = site.op->spec();
     const cuda_kernels::Grid grid = site.op->grid(weight, student_.parameters);
     const std::string prefix = layer.name + ".weight";
-    at::Tensor codes =
-        cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax);
+    at::Tensor codes = cuda_kernels::quantize(quant::keep_pairs(weight, grid, spec), grid.scale,
+                                              grid.zero_point, spec.qmin, spec.qmax);
     const at::Tensor levels = quant::level_grids(*site.op, student_.parameters).levels;
     if (levels.defined()) {
       codes = at::searchsorted(levels, codes.flatten(1).to(at::kFloat)).view(weight.sizes());

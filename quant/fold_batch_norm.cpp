@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "quant/level_table.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 namespace {
@@ -88,7 +89,8 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   const auto& layer = student.graph[site.layer];
   const auto grid = site.op->grid(weight, student.parameters);
   const std::int64_t channels = weight.size(0);
-  const auto q = cuda_kernels::quantize(weight, grid.scale, grid.zero_point, spec.qmin, spec.qmax);
+  const auto q = cuda_kernels::quantize(keep_pairs(weight, grid, spec), grid.scale, grid.zero_point,
+                                        spec.qmin, spec.qmax);
   Codes codes{q.to(at::kDouble).reshape({channels, -1}),
               grid.zero_point.to(at::kDouble).expand({channels}),
               grid.scale.to(at::kDouble).expand({channels}),

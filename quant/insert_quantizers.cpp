@@ -6,6 +6,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/choose_levels.h"
 #include "quant/data_free/equalize.h"
+#include "quant/pair_bound.h"
 #include "quant/placement.h"
 #include "quant/rounding/registry.h"
 #include "quant/split_hard_swish.h"
@@ -105,25 +106,43 @@ class Inserter {
                             {latent}}));
   }
 
-  // Layers that share a weight share its quantizer.
+  // Layers that share a weight and its bound share its quantizer.
   std::shared_ptr<const WeightQuantizer> weight_quantizer(const Node& layer, NodeId latent,
                                                           std::int64_t bits) {
     const std::string& name = student_.graph[latent].params.at("value");
-    auto& quantizer = weight_quantizers_[{name, bits}];
-    if (quantizer) return quantizer;
     const auto& o = student_.options;
+    const std::int64_t bound =
+        pair_bound_of_layer(o, layer, student_.parameters.at(name),
+                            activation_quantizer(student_.graph[layer.inputs[0]]));
+    auto& quantizer = weight_quantizers_[{name, bits, bound}];
+    if (quantizer) return quantizer;
     const bool tables = !o.weights.level_tables.empty() && (bits == 3 || bits == 4);
     auto op = std::make_shared<WeightQuantizer>(
         layer.name + ".weight_quantizer",
-        tables ? level_table_spec(bits, o.mode)
-               : weight_spec(bits, symmetric_weights(o, bits), o.mode),
-        o.weights.per_channel, o.weights.range_every_step);
+        tables ? level_table_spec(bits, o.mode) : bounded_spec(bits, bound), o.weights.per_channel,
+        o.weights.range_every_step);
     if (tables) return quantizer = with_levels(std::move(op), student_.parameters.at(name));
     const auto rule = op->range_every_step() ? WeightRange::min_max : o.weights.range;
     auto grid = weight_grid(student_.parameters.at(name), op->spec(), op->per_channel(), rule);
     student_.parameters.set(op->scale_name(), std::move(grid.scale));
     student_.parameters.set(op->zero_point_name(), std::move(grid.zero_point));
     return quantizer = std::move(op);
+  }
+
+  // Level tables are within any bound (quant/level_table.h). Weights of 8 bits with zero points
+  // are stored unsigned, so that their products do not saturate.
+  QuantizerSpec bounded_spec(std::int64_t bits, std::int64_t bound) const {
+    const auto& o = student_.options;
+    QuantizerSpec spec = weight_spec(bits, symmetric_weights(o, bits), o.mode);
+    const std::int64_t largest = spec.symmetric ? -spec.qmin : spec.qmax - spec.qmin;
+    if (bound == 0 || 2 * largest <= bound || largest > 128) return spec;
+    if (o.weights.saturation == Saturation::halve && spec.symmetric) {
+      spec.qmin = -bound / 2;
+      spec.qmax = bound / 2;
+    } else {
+      spec.pair_bound = bound;
+    }
+    return spec;
   }
 
   std::shared_ptr<const WeightQuantizer> with_levels(std::shared_ptr<const WeightQuantizer> op,
@@ -179,8 +198,9 @@ class Inserter {
   Student student_;
   std::vector<std::map<std::int64_t, NodeId>>
       views_;  // bits -> node of the student; 0: the widest; kFloatInput
-  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const WeightQuantizer>>
-      weight_quantizers_;                                           // by parameter and bits
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>,
+           std::shared_ptr<const WeightQuantizer>>
+      weight_quantizers_;  // by parameter, bits and pair bound
   std::vector<std::shared_ptr<const ActivationQuantizer>> source_;  // the first one after a node
 };
 

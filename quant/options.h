@@ -15,6 +15,7 @@ enum class Target { onnxruntime, openvino, tensorrt, generic, qcdq, tflite, ncnn
 enum class Symmetry { automatic, yes, no };
 enum class WeightRange { min_max, mse };
 enum class WeightRounding { nearest, squant, gptq, adaround };
+enum class Saturation { avoid, halve, allow };
 enum class ActivationRange { bn_statistics, ema, min_max, percentile, mse, entropy };
 enum class LevelTable { integer, symmetric_integer, fp4, flint, power_of_two, normal, learned };
 enum class LevelChoice { channel, layer };
@@ -41,6 +42,10 @@ struct EnumNames<WeightRange> {
 template <>
 struct EnumNames<WeightRounding> {
   static constexpr std::array<std::string_view, 4> names{"nearest", "squant", "gptq", "adaround"};
+};
+template <>
+struct EnumNames<Saturation> {
+  static constexpr std::array<std::string_view, 3> names{"avoid", "halve", "allow"};
 };
 // Methods that look at images (quant/rounding/registry.h).
 constexpr bool needs_images(WeightRounding rounding) { return rounding >= WeightRounding::gptq; }
@@ -82,7 +87,8 @@ struct WeightOptions {
   // Published behaviour: the range is computed again from the weights at each forward pass.
   bool range_every_step = false;
   WeightRounding rounding = WeightRounding::nearest;  // at the start
-  std::vector<LevelTable> level_tables;               // of layers with 3 or 4 bits; empty: uniform
+  Saturation saturation = Saturation::avoid;
+  std::vector<LevelTable> level_tables;  // of layers with 3 or 4 bits; empty: uniform
   LevelChoice level_choice = LevelChoice::channel;
   std::vector<LayerBits> layer_bits;  // go before num_bits and first_last_bits
 };
@@ -147,6 +153,12 @@ void visit_weight_settings(Visitor&& visit, Options& o) {
                     "error of each layer's output on images",
                     "", 0, 0, "SQuant 3, GPTQ"},
         o.rounding);
+  visit(
+      SettingInfo{"quantize.weights.saturation",
+                  "of runtimes that add two products in 16 bits on x86 processors without VNNI: "
+                  "avoid bounds neighbouring weights so that no sum overflows; halve: every "
+                  "weight to half the codes, for sums in any order; allow: as if none overflowed"},
+      o.saturation);
   visit(SettingInfo{"quantize.weights.level_tables",
                     "of layers with 3 or 4 bits: tables of levels, the best of which is chosen for "
                     "each output channel (int: the uniform grid); empty: uniform grids. For runs "

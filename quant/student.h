@@ -25,6 +25,9 @@ struct QuantizerSpec {
   bool symmetric = false;
   cuda_kernels::Surrogate surrogate = cuda_kernels::Surrogate::clipped;
   NumberFormat format = NumberFormat::uniform;
+  // Weights: what |c1| + |c2| of two neighbouring codes of one sign may be (quant/pair_bound.h);
+  // 0: anything.
+  std::int64_t pair_bound = 0;
 };
 QuantizerSpec weight_spec(std::int64_t num_bits, bool symmetric, Mode mode);
 QuantizerSpec level_table_spec(std::int64_t num_bits, Mode mode);

@@ -12,6 +12,7 @@ TargetRules onnxruntime_rules() {
   rules.name = "onnxruntime";
   rules.weights.with_zero_points = Execution::integer;
   rules.weights.cost_of_zero_points = "EfficientNet-Lite0 takes 20 times as long with them";
+  rules.weights.saturating_pairs = true;
   constexpr auto integer = Execution::integer, pass_through = Execution::pass_through;
   rules.operators = {{"Conv2d", integer, true},        {"Linear", integer, false},
                      {"Add", integer, true},           {"Mul", integer, true},
@@ -46,6 +47,7 @@ TargetRules openvino_rules() {
 TargetRules tensorrt_rules() {
   TargetRules rules = openvino_rules();
   rules.name = "tensorrt";
+  rules.weights.saturating_pairs = false;  // activations are signed
   rules.activations.symmetric_bits = 8;
   return rules;
 }
@@ -72,6 +74,7 @@ TargetRules qcdq_rules() {
 TargetRules tflite_rules() {
   TargetRules rules = onnxruntime_rules();
   rules.name = "tflite";
+  rules.weights.saturating_pairs = false;  // XNNPACK widens codes to 16 bits before it multiplies
   rules.weights.with_zero_points = Execution::floating;
   in_float(rules, "Sigmoid");
   in_float(rules, "LeakyRelu");

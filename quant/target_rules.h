@@ -37,6 +37,10 @@ struct WeightRule {
   std::int64_t four_bit_type = 0;
   // Biases are floats, with which a linear layer runs in float.
   bool float_biases = false;
+  // Unsigned codes of activations times signed weights: on x86 processors without VNNI the products
+  // of two neighbours are added in 16 bits and the sum saturates (vpmaddubsw). Not so in a
+  // depthwise convolution.
+  bool saturating_pairs = false;
 };
 
 struct ActivationRule {

@@ -2,6 +2,7 @@
 #include "quant/weight_layers.h"
 
 #include "quant/level_ranks.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 
@@ -12,6 +13,10 @@ cuda_kernels::QuantLayer weight_layer(const WeightQuantizer& op, const at::Tenso
                                  {},     spec.symmetric, op.per_channel()};
   if (!op.range_every_step())
     layer.grid = {parameters.at(op.scale_name()), parameters.at(op.zero_point_name())};
+  if (spec.pair_bound == 0) return layer;
+  // A range of every step is that of the weights before pairs give way.
+  if (op.range_every_step()) layer.grid = cuda_kernels::layer_grids({layer})[0];
+  layer.weight = keep_pairs(weight, layer.grid, spec);
   return layer;
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "cuda_kernels/inundation.h"
+#include "quant/pair_bound.h"
 #include "train/published_search.h"
 
 namespace zsq::train {
@@ -80,7 +81,7 @@ WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
                                            const std::vector<at::Tensor>& gradients,
                                            double factor) {
   auto before = layers;
-  for (std::size_t i = 0; i < layers.size(); ++i) before[i].weight = weights_[i].clone();
+  for (auto& layer : before) layer.weight = layer.weight.clone();
   auto k = at::ones_like(sizes_);
   if (adam_) adam_->step(gradients, options_.lr * factor);
   for (std::size_t i = 0; i < velocities_.size(); ++i) {
@@ -94,7 +95,10 @@ WeightSteps::Moved WeightSteps::plain_step(const Layers& layers,
     }
     weights_[i].sub_(step, scaled);
   }
-  return {k, changed_codes(before, layers)};
+  auto after = layers;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    after[i].weight = quant::keep_pairs(weights_[i], layers[i].grid, sites_[i].op->spec());
+  return {k, changed_codes(before, after)};
 }
 
 // Codes are taken with the ranges that the moved weights would have, as the published code does.

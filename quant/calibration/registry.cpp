@@ -9,6 +9,7 @@
 #include "quant/calibration/entropy.h"
 #include "quant/calibration/ranges.h"
 #include "quant/calibration/weight_grid.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 namespace {
@@ -47,7 +48,9 @@ std::unique_ptr<RangeObserver> range_observer(const ActivationOptions& options,
 cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec,
                                bool per_channel, WeightRange rule) {
   require_uniform(spec.format, "the range rule " + std::string(enum_name(rule)));
-  const auto rows = weight.detach().reshape({per_channel ? weight.size(0) : 1, -1}).contiguous();
+  const auto values = spec.pair_bound ? to_pairs(weight.detach()).transpose(0, per_channel ? 0 : 1)
+                                      : weight.detach();
+  const auto rows = values.reshape({per_channel ? weight.size(0) : 1, -1}).contiguous();
   auto grid = row_of(kWeightRules, rule, kFile).grids(rows, spec);
   return per_channel ? grid : cuda_kernels::Grid{grid.scale.squeeze(0), grid.zero_point.squeeze(0)};
 }

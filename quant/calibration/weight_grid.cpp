@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/calibration/weight_grid.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argmin.h>
 #include <ATen/ops/empty.h>
@@ -11,6 +12,7 @@
 #include "cuda_kernels/cpu_loops.h"
 #include "cuda_kernels/layer_fake_quant.h"
 #include "cuda_kernels/quant_math.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 namespace {
@@ -38,10 +40,37 @@ ZSQ_VECTORIZED float block_error(const float* w, std::int64_t n, UniformGrid gri
   return std::accumulate(lanes, lanes + kLanes, 0.0f);
 }
 
-double squared_error(const float* w, std::int64_t n, UniformGrid grid) {
+// The same of n first neighbours and their partners, whose codes give way to each other as
+// keep_pairs() has it.
+ZSQ_VECTORIZED float block_error(const float* first, const float* second, std::int64_t n,
+                                 UniformGrid grid, float bound) {
+  float lanes[kLanes] = {};
+  const auto add = [&](std::int64_t lane, float x, float y) {
+    const float p = grid.encode(x) - grid.zero_point, q = grid.encode(y) - grid.zero_point;
+    const float a = std::abs(p), b = std::abs(q), beyond = a + b - bound;
+    const float excess = (p > 0) == (q > 0) && beyond > 0 ? beyond : 0.0f;
+    const float half = std::floor(0.5f * excess), odd = excess - 2 * half;
+    const bool from_first = a * grid.scale - std::abs(x) >= b * grid.scale - std::abs(y);
+    const float d = (a - half - (from_first ? odd : 0.0f)) * grid.scale - (p < 0 ? -x : x);
+    const float e = (b - half - (from_first ? 0.0f : odd)) * grid.scale - (q < 0 ? -y : y);
+    lanes[lane] += d * d + e * e;
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::int64_t k = 0; k < kLanes; ++k) add(k, first[i + k], second[i + k]);
+  for (; i < n; ++i) add(0, first[i], second[i]);
+  return std::accumulate(lanes, lanes + kLanes, 0.0f);
+}
+
+double squared_error(const float* w, std::int64_t n, UniformGrid grid, std::int64_t pair_bound) {
+  const std::int64_t pairs = pair_bound ? n / 2 : n;
   double total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += kBlock)
-    total += block_error(w + begin, std::min(n - begin, kBlock), grid);
+  for (std::int64_t begin = 0; begin < pairs; begin += kBlock) {
+    const std::int64_t count = std::min(pairs - begin, kBlock);
+    total += pair_bound ? block_error(w + begin, w + pairs + begin, count, grid,
+                                      static_cast<float>(pair_bound))
+                        : block_error(w + begin, count, grid);
+  }
   return total;
 }
 
@@ -56,25 +85,31 @@ at::Tensor squared_errors(const at::Tensor& rows, const Grid& grids, const Quant
   double* out = errors.mutable_data_ptr<double>();
   at::parallel_for(0, errors.numel(), 1 + (1 << 16) / (n + 1), [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t i = a; i < b; ++i)
-      out[i] = squared_error(w + i % channels * n, n, {s[i], z[i], range});
+      out[i] = squared_error(w + i % channels * n, n, {s[i], z[i], range}, spec.pair_bound);
   });
   return errors;
+}
+
+// The smallest and the largest value of each row, both multiplied until no pair is beyond its
+// bound.
+std::pair<at::Tensor, at::Tensor> wide_range(const at::Tensor& rows, const QuantizerSpec& spec) {
+  auto [lo, hi] = cuda_kernels::channel_min_max(rows);
+  if (spec.pair_bound == 0) return {lo, hi};
+  const Grid grid = cuda_kernels::grid_from_range(lo, hi, spec.qmin, spec.qmax, spec.symmetric);
+  const auto factor = pair_factor(rows.view({rows.size(0), 2, -1}), grid.scale, spec.pair_bound);
+  return {lo * factor, hi * factor};
 }
 
 }  // namespace
 
 Grid min_max_grid(const at::Tensor& rows, const QuantizerSpec& spec) {
-  return cuda_kernels::layer_grids({{.weight = rows,
-                                     .qmin = spec.qmin,
-                                     .qmax = spec.qmax,
-                                     .symmetric = spec.symmetric,
-                                     .per_channel = true}})[0];
+  const auto [lo, hi] = wide_range(rows, spec);
+  return cuda_kernels::grid_from_range(lo, hi, spec.qmin, spec.qmax, spec.symmetric);
 }
 
 Grid mse_grid(const at::Tensor& weight, const QuantizerSpec& spec) {
   const auto rows = weight.cpu();
-  const auto [lowest, highest] = cuda_kernels::channel_min_max(weight);
-  const auto lo = lowest.cpu(), hi = highest.cpu();
+  const auto [lo, hi] = wide_range(rows, spec);
   const auto ratios = at::arange(100, 100 - kRatios, -1, lo.options()).div(100).unsqueeze(1);
   const Grid grids = cuda_kernels::grid_from_range(ratios.mul(lo), ratios.mul(hi), spec.qmin,
                                                    spec.qmax, spec.symmetric);

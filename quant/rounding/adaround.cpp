@@ -8,27 +8,34 @@
 #include <cmath>
 
 #include "quant/level_table.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 namespace {
 
 // The units that codes are counted in, so that the error has the same weight beside the regulariser
-// on any grid: the scale, or the mean distance of a table's levels. All [] or [C].
+// on any grid: the scale, or the mean distance of a table's levels. [], [C] or, of lowest and
+// highest, what broadcasts to the weight.
 struct Steps {
   at::Tensor size, lowest, highest;
   at::Tensor table;  // [C, L]; undefined: consecutive integers
 };
 
-Steps steps_of(const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
+Steps steps_of(const at::Tensor& weight, const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
                const at::Tensor& levels) {
   if (!levels.defined()) {
-    const auto zero = grid.zero_point.neg();
-    return {grid.scale, zero.add(spec.qmin), zero.add(spec.qmax), {}};
+    auto [lowest, highest] = code_limits(weight, grid, spec);
+    return {grid.scale, std::move(lowest), std::move(highest), {}};
   }
-  const auto first = levels.select(1, 0), last = levels.select(1, -1);
+  const auto first = levels.slice(1, 0, 1), last = levels.slice(1, -1);
   const auto step = last.sub(first).div(levels.size(1) - 1);
-  return {grid.scale.mul(step), first.div(step), last.div(step),
-          levels.div(step.unsqueeze(1)).cpu()};
+  const auto along = [&](const at::Tensor& t) {
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
+    shape[0] = -1;
+    return t.reshape(shape);
+  };
+  return {grid.scale.mul(step.squeeze(1)), along(first.div(step)), along(last.div(step)),
+          levels.div(step).cpu()};
 }
 
 }  // namespace
@@ -45,8 +52,12 @@ LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMomen
   const auto rows = [&](const at::Tensor& t) {
     return t.detach().cpu().expand({weight.size(0)}).reshape({h.size(0), -1, 1});
   };
-  const Steps steps = steps_of(grid, spec, levels);
-  const auto scale = rows(steps.size), lowest = rows(steps.lowest), highest = rows(steps.highest);
+  const Steps steps = steps_of(weight.detach(), grid, spec, levels);
+  const auto codes_at = [&](const at::Tensor& t) {
+    return t.cpu().expand_as(weight).reshape({h.size(0), -1, h.size(1)});
+  };
+  const auto scale = rows(steps.size), lowest = codes_at(steps.lowest),
+             highest = codes_at(steps.highest);
   const auto w = weight.detach().cpu().reshape({h.size(0), -1, h.size(1)}).div(scale);
   auto below = w.floor(), gap = at::ones_like(scale);
   if (levels.defined()) {

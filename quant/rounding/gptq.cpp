@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "quant/pair_bound.h"
 #include "quant/rounding/lattice.h"
 
 namespace zsq::quant {
@@ -70,7 +71,12 @@ LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& 
   const auto rows = [&](const at::Tensor& t) {
     return to_cpu(t).expand({weight.size(0)}).contiguous().view({groups, -1});
   };
-  const auto scale = rows(grid.scale), zero_point = rows(grid.zero_point);
+  const auto scale = rows(grid.scale);
+  const auto limits = code_limits(weight, grid, spec);
+  const auto of_codes = [&](const at::Tensor& t) {
+    return to_cpu(t).expand(weight.sizes()).reshape({groups, -1, h.size(1)}).contiguous();
+  };
+  const auto lowest = of_codes(limits.lowest), highest = of_codes(limits.highest);
   const auto tables =
       levels.defined() ? to_cpu(levels).view({groups, -1, levels.size(1)}) : at::Tensor();
   const bool shared = grid.scale.dim() == 0;
@@ -78,8 +84,7 @@ LayerRounding round_layer_by_gptq(const at::Tensor& weight, const InputMoments& 
   std::vector<at::Tensor> latents(n), scales(n);
   std::vector<double> errors(n);
   const auto round = [&](std::int64_t g) {
-    const CodeGrids grids{scale[g], zero_point[g].neg().add(spec.qmin),
-                          zero_point[g].neg().add(spec.qmax),
+    const CodeGrids grids{scale[g], lowest[g], highest[g],
                           tables.defined() ? tables[g] : at::Tensor()};
     auto rounded = round_group(w[g], h[g], m[g], grids, shared, options);
     const auto i = static_cast<std::size_t>(g);

@@ -22,24 +22,25 @@ constexpr std::int64_t kBlock = 64, kSweeps = 100;
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 struct Grid {
-  double scale, lowest, highest;
+  double scale;
+  const double *lowest, *highest;                  // of each code
   const double *levels = nullptr, *end = nullptr;  // of a table, else null
 
-  double nearest(double steps) const {
-    if (!levels) return std::clamp(std::nearbyint(steps), lowest, highest);
+  double nearest(std::int64_t j, double steps) const {
+    if (!levels) return std::clamp(std::nearbyint(steps), lowest[j], highest[j]);
     const double* next = std::lower_bound(levels, end, steps);
     if (next == levels) return *next;
     if (next == end || steps - next[-1] <= *next - steps) return next[-1];
     return *next;
   }
   // The neighbours of a code; -kNone or kNone if there is none.
-  double below(double code) const {
-    if (!levels) return code > lowest ? code - 1 : -kNone;
+  double below(std::int64_t j, double code) const {
+    if (!levels) return code > lowest[j] ? code - 1 : -kNone;
     const double* at = std::lower_bound(levels, end, code);
     return at == levels ? -kNone : at[-1];
   }
-  double above(double code) const {
-    if (!levels) return code < highest ? code + 1 : kNone;
+  double above(std::int64_t j, double code) const {
+    if (!levels) return code < highest[j] ? code + 1 : kNone;
     const double* at = std::upper_bound(levels, end, code);
     return at == end ? kNone : *at;
   }
@@ -48,7 +49,8 @@ struct Grid {
 const double* data(const at::Tensor& t) { return t.const_data_ptr<double>(); }
 
 Grid grid_at(const CodeGrids& g, std::int64_t row) {
-  Grid grid{data(g.scale)[row], data(g.lowest)[row], data(g.highest)[row]};
+  const std::int64_t codes = g.lowest.size(1);
+  Grid grid{data(g.scale)[row], data(g.lowest) + row * codes, data(g.highest) + row * codes};
   if (g.levels.defined()) {
     grid.levels = data(g.levels) + row * g.levels.size(1);
     grid.end = grid.levels + g.levels.size(1);
@@ -80,7 +82,8 @@ class Tree {
     double wanted = target_[j];
     for (std::int64_t i = j + 1; i < n_; ++i) wanted -= unit_[i * n_ + j] * errors_[i];
     wanted /= grid_.scale;
-    double code = grid_.nearest(wanted), below = grid_.below(code), above = grid_.above(code);
+    double code = grid_.nearest(j, wanted), below = grid_.below(j, code),
+           above = grid_.above(j, code);
     for (;;) {
       const double miss = (code - wanted) * grid_.scale;
       const double total = cost + weight_[j] * miss * miss;
@@ -91,15 +94,15 @@ class Tree {
       const bool down = below > -kNone, up = above < kNone;
       if (!down && !up) return;
       if (down && (!up || wanted - below <= above - wanted))
-        below = grid_.below(code = below);
+        below = grid_.below(j, code = below);
       else
-        above = grid_.above(code = above);
+        above = grid_.above(j, code = above);
     }
   }
 
   const double *unit_, *weight_, *target_ = nullptr;
   std::int64_t n_, nodes_ = 0;
-  Grid grid_{};
+  Grid grid_{1, nullptr, nullptr};
   std::vector<double> codes_, errors_;
   double least_ = 0;
 };
@@ -111,7 +114,7 @@ void descend(const double* matrix, std::int64_t n, const Grid& grid, double* cod
     changed = false;
     for (std::int64_t j = 0; j < n; ++j) {
       const double own = matrix[j * n + j];
-      const double step = grid.nearest(codes[j] - pull[j] / own / grid.scale) - codes[j];
+      const double step = grid.nearest(j, codes[j] - pull[j] / own / grid.scale) - codes[j];
       if (step == 0 || std::abs(step) * own * grid.scale * (1 - 1e-9) >= 2 * std::abs(pull[j]))
         continue;  // equally good: it stays
       codes[j] += step;
@@ -150,7 +153,7 @@ at::Tensor CodeLattice::nearest_planes(const at::Tensor& target, const CodeGrids
         const Grid grid = grid_at(grids, row);
         const std::int64_t at = row * n;
         for (std::int64_t j = end - 1; j >= begin; --j) {
-          c[at + j] = grid.nearest((t[at + j] - m[at + j]) / grid.scale);
+          c[at + j] = grid.nearest(j, (t[at + j] - m[at + j]) / grid.scale);
           e[at + j] = c[at + j] * grid.scale - t[at + j];
           for (std::int64_t i = begin; i < j; ++i) m[at + i] += e[at + j] * unit[j * n + i];
         }
@@ -185,8 +188,10 @@ void CodeLattice::improve(const at::Tensor& target, const CodeGrids& grids,
   found.error = found.codes.mul(scale).sub(target).mul(pull).sum(1);
 }
 
-NearestCodes CodeLattice::nearest(const at::Tensor& target, const CodeGrids& grids) const {
-  const auto ordered = target.index_select(1, order_).contiguous();
+NearestCodes CodeLattice::nearest(const at::Tensor& target, const CodeGrids& given) const {
+  const auto in_order = [&](const at::Tensor& t) { return t.index_select(1, order_).contiguous(); };
+  const auto ordered = in_order(target);
+  const CodeGrids grids{given.scale, in_order(given.lowest), in_order(given.highest), given.levels};
   NearestCodes found;
   found.codes = nearest_planes(ordered, grids);
   improve(ordered, grids, found);

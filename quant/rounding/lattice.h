@@ -14,8 +14,9 @@ namespace zsq::quant {
 
 // One grid for each row.
 struct CodeGrids {
-  at::Tensor scale, lowest, highest;  // f64 [R]; scale > 0
-  at::Tensor levels = {};  // f64 [R, L], ascending: the codes that there are; undefined: all
+  at::Tensor scale;            // f64 [R], > 0
+  at::Tensor lowest, highest;  // f64 [R, K]: of each code
+  at::Tensor levels = {};      // f64 [R, L], ascending: the codes that there are; undefined: all
 };
 
 struct NearestCodes {

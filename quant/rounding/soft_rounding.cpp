@@ -7,6 +7,7 @@
 #include <ATen/ops/sigmoid.h>
 
 #include "quant/level_table.h"
+#include "quant/pair_bound.h"
 
 namespace zsq::quant {
 namespace {
@@ -41,9 +42,9 @@ SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& w
     share = steps.sub(floor_).div(gap_).masked_fill(gap_.eq(0), 0);
   }
   logits_ = at::logit(share.sub(kBelow).div(kStretch)).requires_grad_(true);
-  const auto zero = along_rows(zero_point, weight);
-  lowest_ = zero.neg().add(quantizer.spec().qmin);
-  highest_ = zero.neg().add(quantizer.spec().qmax);
+  auto limits = code_limits(weight, {scale, zero_point}, quantizer.spec());
+  lowest_ = std::move(limits.lowest);
+  highest_ = std::move(limits.highest);
 }
 
 at::Tensor SoftRounding::on_grid(const at::Tensor& share,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda_kernels/quant_math.h"
+#include "quant/pair_bound.h"
 #include "quant/rounding/round_to_levels.h"
 
 namespace zsq::quant {
@@ -22,8 +23,19 @@ constexpr float kInsideCell =
     0.5f - 1.0f / 64;  // from the code, so that rounding errors matter not
 
 struct RowGrid : UniformGrid {
-  float lo, hi;  // a weight that flips lies between and stays between
+  float lo, hi;                   // a weight that flips lies between and stays between
+  const float *lowest, *highest;  // of each code, from the zero point; null: the range's ends
+
+  bool holds(std::int64_t i, float code) const {
+    if (lowest && !(code - zero_point >= lowest[i] && code - zero_point <= highest[i]))
+      return false;
+    return code >= range.min && code <= range.max;
+  }
 };
+
+cuda_kernels::Grid on_cpu(const cuda_kernels::Grid& grid) {
+  return {grid.scale.detach().cpu(), grid.zero_point.detach().cpu()};
+}
 
 // The weight on the other side of the threshold, for a nearest code (relative to the zero point)
 // with error e != 0.
@@ -62,8 +74,8 @@ class Row {
         const float nearest = nearest_code(w[i], g), e = nearest - w[i] / g.scale;
         const float other = nearest + g.zero_point - std::copysign(1.0f, e);
         const float moved = mirrored(nearest, e, g.scale);
-        const bool flips = std::abs(e) < 1 && other >= g.range.min && other <= g.range.max &&
-                           w[i] > g.lo && w[i] < g.hi && moved >= g.lo && moved <= g.hi;
+        const bool flips = std::abs(e) < 1 && g.holds(i, other) && w[i] > g.lo && w[i] < g.hi &&
+                           moved >= g.lo && moved <= g.hi;
         movable_[i] = flips ? e : 0;
         sum += e;
       }
@@ -134,7 +146,8 @@ class Row {
 at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
                   const QuantizerSpec& spec, bool keep_range) {
   require_uniform(spec.format, "SQuant rounding");
-  const auto w = weight.detach().cpu().contiguous();
+  const auto w = keep_pairs(weight.detach(), grid, spec).cpu().contiguous();
+  const CodeLimits limits = spec.pair_bound ? code_limits(w, on_cpu(grid), spec) : CodeLimits{};
   const std::int64_t channels = w.size(0), n = w.numel() / channels;
   const std::int64_t kernel = w.dim() == 4 ? w.size(2) * w.size(3) : 1;
   const auto per_channel = [&](const at::Tensor& t) {
@@ -149,6 +162,11 @@ at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
   const float *in = w.const_data_ptr<float>(), *s = scale.const_data_ptr<float>(),
               *z = zero_point.const_data_ptr<float>(), *l = lo.const_data_ptr<float>(),
               *h = hi.const_data_ptr<float>();
+  const float *lowest = nullptr, *highest = nullptr;
+  if (spec.pair_bound) {
+    lowest = limits.lowest.const_data_ptr<float>();
+    highest = limits.highest.const_data_ptr<float>();
+  }
   const CodeRange codes{static_cast<float>(spec.qmin), static_cast<float>(spec.qmax)};
   float* result = out.mutable_data_ptr<float>();
   at::parallel_for(0, channels, 1 + (1 << 14) / n, [&](std::int64_t begin, std::int64_t end) {
@@ -156,7 +174,11 @@ at::Tensor squant(const at::Tensor& weight, const cuda_kernels::Grid& grid,
     for (std::int64_t c = begin; c < end; ++c) {
       const float bound = cuda_kernels::kInfinity;
       row.round(in + c * n,
-                {{s[c], z[c], codes}, keep_range ? l[c] : -bound, keep_range ? h[c] : bound},
+                {{s[c], z[c], codes},
+                 keep_range ? l[c] : -bound,
+                 keep_range ? h[c] : bound,
+                 lowest ? lowest + c * n : nullptr,
+                 highest ? highest + c * n : nullptr},
                 result + c * n);
     }
   });

@@ -8,6 +8,7 @@
 
 #include "models/execute.h"
 #include "models/load.h"
+#include "quant/pair_bound.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
 
@@ -31,8 +32,8 @@ class Alone : public models::CustomOp {
     } else {
       grid = {parameters.at(op_->scale_name()), parameters.at(op_->zero_point_name())};
     }
-    return cuda_kernels::fake_quant(inputs[0], grid.scale, grid.zero_point, spec.qmin, spec.qmax,
-                                    spec.surrogate);
+    return cuda_kernels::fake_quant(keep_pairs(inputs[0], grid, spec), grid.scale, grid.zero_point,
+                                    spec.qmin, spec.qmax, spec.surrogate);
   }
 
  private:

@@ -168,6 +168,7 @@ TEST(Calibrate, SaysWhichTensorIsNotFinite) {
 // TensorRT knows no zero points: 8 bits are signed, fewer stay what they are.
 TEST(Calibrate, TensorrtHasSymmetricEightBits) {
   QuantOptions options = options_for(ActivationRange::min_max);
+  options.weights.saturation = Saturation::allow;  // the same weights for both
   const auto asymmetric = [&] {
     Student student = insert_quantizers(test::residual_network(), options);
     Batches batches;

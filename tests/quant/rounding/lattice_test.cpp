@@ -24,9 +24,10 @@ at::Tensor correlated(std::int64_t n, std::uint64_t seed, std::int64_t samples =
   return at::matmul(x.t(), x).div(static_cast<double>(samples));
 }
 
-CodeGrids grids(std::int64_t rows, double scale, double lowest, double highest) {
-  const auto all = [&](double v) { return at::full({rows}, v, at::kDouble); };
-  return {all(scale), all(lowest), all(highest)};
+CodeGrids grids(std::int64_t rows, std::int64_t codes, double scale, double lowest,
+                double highest) {
+  const auto all = [&](double v) { return at::full({rows, codes}, v, at::kDouble); };
+  return {at::full({rows}, scale, at::kDouble), all(lowest), all(highest)};
 }
 
 double cost(const at::Tensor& matrix, const at::Tensor& codes, double scale, const at::Tensor& t) {
@@ -53,7 +54,7 @@ TEST(CodeLattice, ShortRowsReachTheOptimum) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const auto matrix = correlated(5, seed);
     const auto t = of_double(test::normal({4, 5}, seed + 50));
-    const auto found = CodeLattice(matrix).nearest(t, grids(4, 0.6, -2, 2));
+    const auto found = CodeLattice(matrix).nearest(t, grids(4, 5, 0.6, -2, 2));
     for (std::int64_t row = 0; row < 4; ++row) {
       const double best = brute_force(matrix, t[row], 0.6, -2, 2);
       EXPECT_NEAR(cost(matrix, found.codes[row], 0.6, t[row]), best, 1e-9) << seed;
@@ -66,7 +67,7 @@ TEST(CodeLattice, OnACorrelatedMetricItBeatsNearestRoundingByFar) {
   for (const std::int64_t n : {9, 25, 150}) {
     const auto matrix = correlated(n, 3, 4 * n);
     const auto t = of_double(test::normal({16, n}, 4));
-    const auto found = CodeLattice(matrix).nearest(t, grids(16, 0.5, -8, 7));
+    const auto found = CodeLattice(matrix).nearest(t, grids(16, n, 0.5, -8, 7));
     double nearest = 0, ours = 0;
     for (std::int64_t row = 0; row < 16; ++row) {
       nearest += cost(matrix, t[row].div(0.5).round().clamp(-8, 7), 0.5, t[row]);
@@ -84,7 +85,7 @@ TEST(CodeLattice, OnACorrelatedMetricItBeatsNearestRoundingByFar) {
 TEST(CodeLattice, NoSingleCodeCanBeBetter) {
   const auto matrix = correlated(150, 5, 400);
   const auto t = of_double(test::normal({3, 150}, 6));
-  const auto found = CodeLattice(matrix).nearest(t, grids(3, 0.7, -4, 3));
+  const auto found = CodeLattice(matrix).nearest(t, grids(3, 150, 0.7, -4, 3));
   for (std::int64_t row = 0; row < 3; ++row) {
     const double now = cost(matrix, found.codes[row], 0.7, t[row]);
     for (std::int64_t i = 0; i < 150; ++i)
@@ -102,7 +103,7 @@ TEST(CodeLattice, NoSingleCodeCanBeBetter) {
 TEST(CodeLattice, AnIdentityIsNearestRounding) {
   const auto t = of_double(test::normal({5, 40}, 7, 2));
   const auto found = CodeLattice(at::eye(40, at::TensorOptions().dtype(at::kDouble)))
-                         .nearest(t, grids(5, 0.5, -3, 3));
+                         .nearest(t, grids(5, 40, 0.5, -3, 3));
   EXPECT_TRUE(found.codes.equal(t.div(0.5).round().clamp(-3, 3)));
 }
 
