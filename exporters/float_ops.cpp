@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/float_ops.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "exporters/island_ops.h"
 #include "models/load.h"
+#include "models/pools.h"
 
 namespace zsq::exporters {
 namespace {
@@ -24,6 +26,7 @@ struct Writer {
   const models::ParameterStore& parameters;
   const Values& inputs;
   const models::Shape& shape;
+  bool pads_alone = false;  // what an average pool counts as 0 stands in a Pad before it
 
   std::string plain(const std::string& op_type, OnnxBuilder::Attributes attributes = {}) const {
     return builder.node(op_type, inputs, node.name, std::move(attributes));
@@ -103,12 +106,43 @@ struct Writer {
                              {"dilations", list(op.dilation)},
                              {"ceil_mode", flag(op.ceil_mode)}});
   }
+  // Without ceil_mode, of which runtimes have different ideas: what the last windows reach beyond
+  // the pads become pads, which do not count. Where the others count, a Pad writes them.
   std::string operator()(const models::AvgPool& op) const {
-    return plain("AveragePool", {{"kernel_shape", list(op.kernel)},
-                                 {"strides", list(op.stride)},
-                                 {"pads", list(op.pads)},
-                                 {"ceil_mode", flag(op.ceil_mode)},
-                                 {"count_include_pad", flag(op.count_include_pad)}});
+    const models::Pads beyond = beyond_pads(op);
+    const bool counts = op.count_include_pad && op.pads != models::Pads{};
+    const bool apart = pads_alone || beyond[2] > 0 || beyond[3] > 0;
+    models::Pads pads = op.pads;
+    Values x = inputs;
+    if (counts && apart) {
+      const auto& [top, left, bottom, right] = op.pads;
+      x = {builder.node("Pad",
+                        {inputs[0], builder.integers(node.name + ".pads",
+                                                     {0, 0, top, left, 0, 0, bottom, right})},
+                        node.name + ".padded")};
+      pads = {};
+    }
+    for (std::size_t i = 2; i < 4; ++i) pads[i] += beyond[i];
+    return builder.node("AveragePool", x, node.name,
+                        {{"kernel_shape", list(op.kernel)},
+                         {"strides", list(op.stride)},
+                         {"pads", list(pads)},
+                         {"count_include_pad", flag(counts && !apart)}});
+  }
+  models::Pads beyond_pads(const models::AvgPool& op) const {
+    models::Pads beyond{};
+    for (std::size_t i = 0; i < 2 && op.ceil_mode; ++i) {
+      const models::Sliding along{shape[shape.size() - 2 + i],
+                                  op.kernel[i],
+                                  op.stride[i],
+                                  op.pads[i],
+                                  op.pads[i + 2],
+                                  1,
+                                  true};
+      const std::int64_t end = (models::window_count(along) - 1) * along.stride + along.extent();
+      beyond[i + 2] = std::max<std::int64_t>(0, end - along.size - along.before - along.after);
+    }
+    return beyond;
   }
   std::string operator()(const models::GlobalAvgPool&) const { return plain("GlobalAveragePool"); }
   std::string operator()(const models::Flatten&) const { return plain("Flatten"); }
@@ -163,8 +197,8 @@ OnnxBuilder::Attributes conv_attributes(const models::Conv2d& conv,
 
 std::string add_float_op(OnnxBuilder& builder, const models::Node& node,
                          const models::ParameterStore& parameters, const Values& inputs,
-                         const models::Shape& shape) {
-  return std::visit(Writer{builder, node, parameters, inputs, shape}, node.op);
+                         const models::Shape& shape, bool pads_alone) {
+  return std::visit(Writer{builder, node, parameters, inputs, shape, pads_alone}, node.op);
 }
 
 }  // namespace zsq::exporters

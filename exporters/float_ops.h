@@ -11,9 +11,11 @@ OnnxBuilder::Attributes conv_attributes(const models::Conv2d& conv,
 
 // Adds the node for `node` on the values `inputs`, of which the first has `shape` for one image;
 // returns the output's name. A GlobalAvgPool keeps
-// its two dimensions of 1 in any case.
+// its two dimensions of 1 in any case. With `pads_alone` the pads that an average pool counts are a
+// Pad before it.
 std::string add_float_op(OnnxBuilder& builder, const models::Node& node,
                          const models::ParameterStore& parameters,
-                         const OnnxBuilder::Values& inputs, const models::Shape& shape);
+                         const OnnxBuilder::Values& inputs, const models::Shape& shape,
+                         bool pads_alone = false);
 
 }  // namespace zsq::exporters

@@ -65,7 +65,8 @@ class Converter {
       OnnxBuilder::Values inputs;
       for (const NodeId input : node.inputs) inputs.push_back(value(input));
       const std::string result =
-          add_float_op(builder_, node, student_.parameters, inputs, shapes_[node.inputs[0]]);
+          add_float_op(builder_, node, student_.parameters, inputs, shapes_[node.inputs[0]],
+                       counts_pads_of_other_codes(node));
       const auto* pool = models::get_if<models::GlobalAvgPool>(node);
       if (pool && !pool->keepdims) {
         pooled_[id] = result;
@@ -73,6 +74,15 @@ class Converter {
         values_[id] = result;
       }
     }
+  }
+
+  // OpenVINO 2026.4.1 pads the codes of an average pool that counts its pads with 0 instead of the
+  // zero point.
+  bool counts_pads_of_other_codes(const models::Node& node) const {
+    const auto* pool = models::get_if<models::AvgPool>(node);
+    if (!pool || !pool->count_include_pad || pool->pads == models::Pads{}) return false;
+    const auto* quantizer = calibrated_quantizer(student_, node.inputs[0]);
+    return quantizer && activation_grid(student_, *quantizer).zero_point != 0;
   }
 
   // What the network's file does with the output, in float.
