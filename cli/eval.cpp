@@ -25,13 +25,15 @@ int eval(const Arguments& arguments) {
              "way: all, or a list of decode, resize, colour, precision, pool, padding");
   flags.text("against", "FLOAT",
              "with --sysnoise: the float model, to see what quantization adds to its own change");
+  flags.arithmetic();
   flags.common();
   if (!flags.parse(arguments)) return 0;
 
   const bool json = flags.json();
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
-  const EvaluateOptions options{recipe.model, recipe.data, recipe.process};
+  const EvaluateOptions options{recipe.model, recipe.data, recipe.process,
+                                flags.chosen_arithmetic()};
   Console console(flags);
   if (flags.has("sysnoise")) {
     const auto report = measure_system_noise(

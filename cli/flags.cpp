@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/manual_page.h"
+#include "core/choice.h"
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "pipeline/scheme.h"
@@ -65,6 +66,17 @@ void Flags::preprocessing() {
           "zsq wrote records its own",
           "data.preset");
   texts("set", "KEY=VALUE", "one recipe setting, as data.size=240; may be given many times");
+}
+
+void Flags::arithmetic() {
+  text("arithmetic", "exact|avx2",
+       "avx2: an exported ONNX file as x86 processors without VNNI compute it, where sums of two "
+       "products saturate in 16 bits (default: exact)");
+}
+
+Arithmetic Flags::chosen_arithmetic() const {
+  return has("arithmetic") ? choice<Arithmetic>("arithmetic", get("arithmetic"), "--arithmetic: ")
+                           : Arithmetic::exact;
 }
 
 void Flags::common() {

@@ -10,6 +10,7 @@
 
 #include "cli/verbs.h"
 #include "core/observer.h"
+#include "pipeline/arithmetic.h"
 #include "recipes/recipe.h"
 
 namespace zsq::cli {
@@ -27,6 +28,7 @@ class Flags {
                std::string key);
   void toggle_setting(const std::string& name, const std::string& help, std::string key);
   void preprocessing();  // --preset and --set
+  void arithmetic();     // --arithmetic
   void common();  // --format --quiet --log_level --help, and what every verb takes of a recipe
   // Words without a flag: `count` of them at most (-1: any number), under `name`.
   void positional(const std::string& name, int count);
@@ -41,7 +43,8 @@ class Flags {
   std::string required(const std::string& name, const std::string& what) const;
   double number(const std::string& name, double fallback) const;
   std::int64_t count(const std::string& name, std::int64_t fallback) const;  // 1 or more
-  bool json() const;                                                         // --format json
+  Arithmetic chosen_arithmetic() const;
+  bool json() const;  // --format json
   LogLevel log_level() const;
 
   // Of --scheme and the flags declared by setting(), then --set, in this order: key=value.

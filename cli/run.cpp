@@ -55,6 +55,7 @@ int run(const Arguments& arguments) {
   flags.text("npz", "FILE", "arrays `input` and `output`");
   flags.toggle("compare", "compare with the array `output`");
   flags.text("tolerance", "X", "largest relative difference that counts as equal (default: 1e-4)");
+  flags.arithmetic();
   flags.common();
   if (!flags.parse(arguments)) return 0;
 
@@ -62,8 +63,13 @@ int run(const Arguments& arguments) {
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
   // Whoever gives a tolerance wants that one.
-  const RunOptions options{recipe.model,         recipe.process,        recipe.data,
-                           flags.get("classes"), flags.count("top", 1), !flags.has("tolerance")};
+  const RunOptions options{recipe.model,
+                           recipe.process,
+                           recipe.data,
+                           flags.get("classes"),
+                           flags.count("top", 1),
+                           !flags.has("tolerance"),
+                           flags.chosen_arithmetic()};
   if (flags.has("npz") || flags.on("compare")) return compare(flags, model, options, json);
   flags.required("image", "IMAGE");
   const auto images = flags.list("image");

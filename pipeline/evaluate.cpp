@@ -6,6 +6,7 @@
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/saturation.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -17,7 +18,8 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   if (options.data.eval_data.empty())
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
   pipeline::start_process(options.process, observer);
-  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   const auto kind = model.graph.signature.kind;
   DataOptions data = options.data;
   pipeline::resolve_preprocessing(model, data, observer);

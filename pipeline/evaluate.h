@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/observer.h"
 #include "eval/options.h"
+#include "pipeline/arithmetic.h"
 #include "recipes/options.h"
 
 namespace zsq {
@@ -15,6 +16,7 @@ struct EvaluateOptions {
   ModelSettings model;
   DataOptions data;  // eval_data; the preprocessing where the model's file does not record it
   ProcessOptions process;
+  Arithmetic arithmetic = Arithmetic::exact;  // of an exported ONNX file
 };
 
 struct EvalReport {

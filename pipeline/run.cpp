@@ -17,6 +17,7 @@
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/saturation.h"
 #include "pipeline/session.h"
 
 namespace zsq {
@@ -64,7 +65,8 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
                                           const RunOptions& options, Observer& observer) {
   pipeline::start_process(options.process, observer);
   const auto names = read_names(options.classes);
-  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   tell_warnings(model, observer);
   PreprocessingOptions data = options.preprocessing;
   pipeline::resolve_preprocessing(model, data, observer);
@@ -95,7 +97,8 @@ CompareReport compare_inside(const std::filesystem::path& model_path,
   pipeline::start_process(options.process, silent);
   const auto arrays = formats::read_npz(npz);
   const at::Tensor expected = required_array(arrays, "output", npz);
-  const models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   tell_warnings(model, observer);
   const at::Tensor input =
       models::from_file_input(model.graph, required_array(arrays, "input", npz));
@@ -111,7 +114,8 @@ CompareReport compare_inside(const std::filesystem::path& model_path,
   CompareReport report{output.sizes().vec(), models::relative_distance(output, expected),
                        tolerance};
   report.equal = report.relative_error <= tolerance;
-  if (report.equal || !options.allow_rounding) return report;
+  const bool in_double = options.allow_rounding && options.arithmetic == Arithmetic::exact;
+  if (report.equal || !in_double) return report;
   if (const auto rounding = models::measure_rounding(model, input, output, expected)) {
     report.rounding = rounding->here;
     report.equal = report.by_rounding = rounding->explains(tolerance);

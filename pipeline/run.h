@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/observer.h"
 #include "eval/preprocessing_options.h"
+#include "pipeline/arithmetic.h"
 #include "recipes/options.h"
 
 namespace zsq {
@@ -21,6 +22,7 @@ struct RunOptions {
   std::filesystem::path classes;       // text file, one name per line; empty: numbers only
   std::int64_t top = 1;                // classes per image
   bool allow_rounding = true;          // when compared, see CompareReport
+  Arithmetic arithmetic = Arithmetic::exact;  // of an exported ONNX file
 };
 
 struct ClassScore {

@@ -27,7 +27,6 @@ def session(model_bytes, optimized=None):
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
     # Without it, x86 without VNNI adds 8-bit products up in 16 bits, which overflow.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     if optimized:
         options.optimized_model_filepath = optimized
     return ort.InferenceSession(model_bytes, options, providers=["CPUExecutionProvider"])

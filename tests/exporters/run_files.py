@@ -22,7 +22,6 @@ def run(path, images):
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
-    options.add_session_config_entry("session.x64quantprecision", "1")
     with tempfile.TemporaryDirectory() as folder:
         options.optimized_model_filepath = os.path.join(folder, "optimized.onnx")
         session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
