@@ -19,7 +19,8 @@ constexpr std::size_t kMaxList = 100'000;
 [[noreturn]] void fail_of_batch(const std::string& what) {
   fail(what +
        " the batch size, which is open: save the program without run_decompositions(), or "
-       "export the network as ONNX");
+       "export the network as ONNX; if it moves channels into the dimension of the batch, as "
+       "x.view(n * c // 2, 2, h * w) does, keep the two apart: x.view(n, c // 2, 2, h * w)");
 }
 
 struct Number {

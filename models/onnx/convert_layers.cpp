@@ -12,6 +12,22 @@
 namespace zsq::models::onnx {
 namespace {
 
+// PyTorch's exporter by torch.export folds a BatchNorm into a convolution with a bias under that
+// bias's own name. Only the name of the node tells ("node_Conv_50", an untouched one is
+// "node_conv2d_2"), and a layer gets that of its module here. Its bias therefore gets the name that
+// the exporter makes up where there was none (models/batch_norm.cpp).
+bool has_dynamo_fold(Call& call, const std::string& weight) {
+  return call.name().starts_with("node_Conv_") && weight.ends_with(".weight") &&
+         !call.model().parameters.contains(weight + "_bias");
+}
+
+std::string bias_of_fold(Call& call, const std::string& weight, const at::Tensor& bias) {
+  const auto name = weight + "_bias";
+  call.charge(static_cast<double>(bias.numel()), at::kFloat);
+  call.model().parameters.set(name, bias.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
+  return name;
+}
+
 // Weight by weight name, and the bias unless the exporter made it up out of zeros.
 std::map<std::string, std::string> layer_parameters(Call& call, const std::string& name,
                                                     const at::Tensor& weight,
@@ -19,7 +35,11 @@ std::map<std::string, std::string> layer_parameters(Call& call, const std::strin
   std::map<std::string, std::string> params;
   params["weight"] = call.parameter(name, "weight", 1, weight);
   const bool made_up = bias.defined() && !call.is_initializer(2) && !bias.any().item<bool>();
-  if (bias.defined() && !made_up) params["bias"] = call.parameter(name, "bias", 2, bias);
+  if (!bias.defined() || made_up) return params;
+  if (has_dynamo_fold(call, params["weight"]))
+    params["bias"] = bias_of_fold(call, params["weight"], bias);
+  else
+    params["bias"] = call.parameter(name, "bias", 2, bias);
   return params;
 }
 

@@ -24,6 +24,13 @@ bool may_hold_batch(const at::Tensor& x) {
   return at::isFloatingType(x.scalar_type()) || x.scalar_type() == at::kLong;
 }
 
+// Most often to move channels into the dimension of the batch, where a fixed size does not help.
+[[noreturn]] void fail_where_batch_is_multiplied(const Call& call) {
+  call.fail(std::string("multiplies the batch size") + kExportWithFixedBatch +
+            "; but if it moves channels into the dimension of the batch, as x.view(n * c // 2, 2, "
+            "h * w) does, keep the two apart: x.view(n, c // 2, 2, h * w)");
+}
+
 template <class Function>
 at::Tensor combine_two(const Call& call, const at::Tensor& a, const at::Tensor& b,
                        Function function) {
@@ -32,6 +39,7 @@ at::Tensor combine_two(const Call& call, const at::Tensor& a, const at::Tensor& 
   if (!may_hold_batch(a) && !may_hold_batch(b)) return result;
   const auto from_batch = is_batch(a).logical_or(is_batch(b));
   if (from_batch.logical_and(result.ne(kBatch)).any().template item<bool>()) {
+    if (call.node().op_type == "Mul") fail_where_batch_is_multiplied(call);
     call.fail(std::string("calculates with the batch size") + kExportWithFixedBatch);
   }
   return result;

@@ -2,9 +2,11 @@
 #include "models/exporter.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "models/load.h"
+#include "tests/models/onnx_file.h"
 #include "tests/support/networks.h"
 
 namespace zsq::models {
@@ -76,6 +78,27 @@ TEST(Exporter, NamesTellWhichConvolutionsWereFolded) {
     EXPECT_EQ(count_batch_norm(model).look_folded.size(), folded ? 1U : 0U) << node << " " << bias;
     EXPECT_EQ(name_of(inspect_batch_norm(model).kind), folded ? "folded" : "none") << bias;
   }
+}
+
+// As PyTorch 2.11 writes them by torch.export with optimize=True: BatchNorm is gone from "a", whose
+// bias keeps its name. Layers are named after their modules, so the node's name is lost on reading.
+TEST(Exporter, FoldsOfConvolutionsWithABiasAreSeenInFiles) {
+  test::OnnxFile file(20, {2, 5, 5});
+  file.file.producer_name = "pytorch";
+  for (const char* layer : {"a", "b"}) {
+    const std::string module = layer;
+    file.initializer(module + ".weight", at::ones({2, 2, 1, 1}))
+        .initializer(module + ".bias", at::ones({2}));
+  }
+  file.node("Conv", {"x", "a.weight", "a.bias"}, {"Conv_50"})
+      .node("Conv", {"Conv_50", "b.weight", "b.bias"}, {"conv2d_1"})
+      .node("Relu", {"conv2d_1"}, {"y"});
+  const auto model = file.import();
+  const auto census = count_batch_norm(model);
+  EXPECT_EQ(census.look_folded, std::vector<std::string>{"a"});
+  EXPECT_EQ(census.without, std::vector<std::string>{"b"});
+  EXPECT_EQ(name_of(inspect_batch_norm(model).kind), "folded");
+  EXPECT_TRUE(file.run(at::ones({1, 2, 5, 5})).eq(7).all().item<bool>());
 }
 
 // Files that PyTorch's exporters wrote, by what was asked of them.

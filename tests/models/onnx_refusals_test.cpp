@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that are refused, each with its cause in words.
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +49,25 @@ TEST(ImageSize, IsAskedForWhereTheFileLeavesItOpen) {
   options.image_size = {6, 6};
   const auto model = file.import(options);
   EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 6, 6}));
+}
+
+// A batch of fixed size makes other arithmetic possible, but no reshape that joins it to channels.
+TEST(Refusals, OfArithmeticOnTheBatchSayWhatHelps) {
+  for (const std::string type : {"Mul", "Add"}) {
+    SCOPED_TRACE(type);
+    OnnxFile file(13, kImage);
+    file.initializer("first", at::zeros({1}, at::kLong))
+        .initializer("two", at::full({1}, 2, at::kLong))
+        .initializer("rest", at::tensor({2, 9, 7}, at::kLong))
+        .node("Shape", {"x"}, {"shape"})
+        .node("Gather", {"shape", "first"}, {"batch"}, {{"axis", std::int64_t{0}}})
+        .node(type, {"batch", "two"}, {"count"})
+        .node("Concat", {"count", "rest"}, {"wanted"}, {{"axis", std::int64_t{0}}})
+        .node("Reshape", {"x", "wanted"}, {"y"});
+    const auto text = refusal(file);
+    EXPECT_NE(text.find("batch of fixed size"), std::string::npos) << text;
+    EXPECT_EQ(text.find("x.view(n, c // 2, 2, h * w)") != std::string::npos, type == "Mul") << text;
+  }
 }
 
 }  // namespace

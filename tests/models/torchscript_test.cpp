@@ -80,6 +80,7 @@ TEST(TorchScript, TheBatchStaysOpen) {
   expect_factor("a, b, c, d, = torch.size(x)\ny = torch.view(x, [a, torch.mul(c, d), b])", 1);
   expect_refused("y = torch.view(x, [torch.mul(torch.size(x, 0), 3)])",
                  "batch size, which is open");
+  expect_refused("y = torch.view(x, [torch.mul(torch.size(x, 0), 3)])", "keep the two apart");
   expect_refused("if torch.eq(torch.size(x, 0), 1):\n  y = x\nelse:\n  y = x",
                  "depends on the batch size");
 }
