@@ -17,6 +17,7 @@ offences() {
     grep -q "^# $key: ." "$file" || echo "has no '# $key:' in its header"
   done
   grep -q '^# > .' "$file" || echo "shows no output ('# > ') in its header"
+  ! grep -qE '^# > [^[:alnum:]]*$' "$file" || echo "has a placeholder in its output: a line without a letter or digit"
   ! sed -n 's/^# Packages: //p' "$file" | tr ' ' '\n' | grep -qvE '^[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*$' ||
     echo "names a package without its exact version (name==1.2.3)"
   grep -q 'mktemp -d' "$file" && grep -q "^trap .*rm -rf .* EXIT" "$file" || echo "does not remove its temporary folder"

@@ -43,6 +43,12 @@ class Form(unittest.TestCase):
         self.change("# > ", "# ")
         self.assert_offence("shows no output")
 
+    def test_output_that_was_never_filled_in_is_missed(self):
+        whole = self.finding.read_text()
+        for placeholder in ("?", "..."):
+            self.finding.write_text(whole + f"# > {placeholder}\n")
+            self.assert_offence(f"{self.finding.name} has a placeholder in its output")
+
     def test_a_version_is_exact(self):
         self.change("numpy==", "numpy>=")
         self.assert_offence("without its exact version")
