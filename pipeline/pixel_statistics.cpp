@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "models/execute.h"
 
@@ -109,6 +110,44 @@ std::optional<double> PixelStatistics::mean_pixel() const {
       at::cat({rows, alike}), at::cat({right, at::zeros({channels}, at::kDouble)}).unsqueeze(1)));
   const double pixel = found.mean().item<double>();
   return std::isfinite(pixel) ? std::optional(pixel) : std::nullopt;
+}
+
+PredictionSpread spread_of_predictions(const models::Model& model, const at::Tensor& images) {
+  constexpr std::int64_t kFewestClasses = 8;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const at::NoGradGuard no_grad;
+  if (model.graph.signature.kind != models::OutputKind::logits || model.classes < kFewestClasses)
+    return {none, none};
+  const auto logits =
+      models::execute(model.graph, model.parameters, images.to(model.parameters.device()));
+  const auto probabilities = logits.flatten(1).to(at::kDouble).softmax(1);
+  const double unit = std::log(static_cast<double>(probabilities.size(1)));
+  const auto entropy = [&](const at::Tensor& p) {
+    return p.mul(p.clamp_min(1e-300).log()).sum(-1).mean().item<double>() / -unit;
+  };
+  const double uncertainty = entropy(probabilities);
+  return {uncertainty, entropy(probabilities.mean(0)) - uncertainty};
+}
+
+double one_sided_channels(const models::Model& model, const at::Tensor& images) {
+  constexpr double kOneSign = 0.999;
+  const at::NoGradGuard no_grad;
+  models::Graph front = model.graph;
+  const auto first = std::find_if(front.nodes.begin(), front.nodes.end(), [](const auto& node) {
+    return models::is<models::Conv2d>(node);
+  });
+  if (first == front.nodes.end()) return std::numeric_limits<double>::quiet_NaN();
+  front.nodes.erase(first + 1, front.nodes.end());
+  front.output = static_cast<models::NodeId>(front.nodes.size()) - 1;
+  const auto positive =
+      models::execute(front, model.parameters, images.to(model.parameters.device()))
+          .gt(0)
+          .to(at::kDouble)
+          .transpose(0, 1)
+          .flatten(1)
+          .mean(1);
+  const auto one_sign = positive.gt(kOneSign).logical_or(positive.lt(1 - kOneSign));
+  return one_sign.to(at::kDouble).mean().item<double>();
 }
 
 }  // namespace zsq::pipeline

@@ -48,4 +48,19 @@ class PixelStatistics {
   std::string first_layer_;
 };
 
+// How a network answers drawn images. Where it has no BatchNorm, this alone tells pixels that are
+// far from those of its training.
+struct PredictionSpread {
+  // Of the classes' probabilities, by the logarithm of their number: the mean entropy of an image's
+  // prediction, 0 where it is certain of every image; and what the prediction tells about the
+  // image, the entropy of the mean prediction less that mean, 0 where all images are alike to it.
+  // NaN for fewer than 8 classes, and for labels and values, where both may be so by right.
+  double uncertainty, information;
+};
+PredictionSpread spread_of_predictions(const models::Model& model, const at::Tensor& images);
+
+// The share of the channels of the first convolution whose output has one sign at 99.9 % of the
+// places of the images: biases outweigh pixels that are too small. NaN without a convolution.
+double one_sided_channels(const models::Model& model, const at::Tensor& images);
+
 }  // namespace zsq::pipeline

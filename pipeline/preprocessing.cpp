@@ -96,11 +96,18 @@ bool resolve_preprocessing(const models::Model& model, PreprocessingOptions& dat
 namespace {
 
 PixelKnowledge knowledge_of(const models::Model& model, Recipe& recipe, Observer& observer) {
+  const bool recorded = !eval::is_given(recipe.data) || !record_of(model).json.empty();
   if (resolve_preprocessing(model, static_cast<PreprocessingOptions&>(recipe.data), observer)) {
     const eval::Preprocessing preprocessing = preprocessing_of(model, recipe.data);
     std::tie(recipe.quantize.image_lo, recipe.quantize.image_hi) = preprocessing.value_limits();
     const std::string wrong = contradiction(model, preprocessing);
-    if (wrong.empty()) return {true, true, "as the preprocessing says"};
+    if (wrong.empty()) {
+      const bool confirmed = recorded || can_tell_pixels(model);
+      return {true, true,
+              std::string("as the preprocessing says") +
+                  (confirmed ? "" : ", which nothing in the file confirms"),
+              confirmed};
+    }
     observer.on_message(LogLevel::warning, "the preprocessing" + in_quotes(preprocessing.name) +
                                                " seems to be a wrong one: " + wrong);
     return {true, false, wrong};

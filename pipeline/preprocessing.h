@@ -27,6 +27,9 @@ struct PixelKnowledge {
   // or from the network itself. Where it is not, nothing can be said of the student's quality.
   bool range = false;
   std::string words;  // which range, and what it is known from or why it is not
+  // Whether the file can tell: by BatchNorm statistics, constants before the first layer or a
+  // record of its preprocessing. Where it cannot, the range is what the user says.
+  bool confirmed = true;
 };
 
 // The same of recipe.data; quantize.image_lo and image_hi become the limits of its pixels or, where

@@ -155,6 +155,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.outputs = run.teacher.classes;
   report.pixels = run.pixels.words;
   report.pixel_range_known = run.pixels.range;
+  report.pixels_confirmed = run.pixels.confirmed;
   if (first)
     formats::write_atomically(run.output.file("resolved.yaml"),
                               std::string_view(to_yaml(run.recipe)));
@@ -182,13 +183,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   describe_quality(run, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   evaluate(run.context(), run.evaluation(), student, report);
-  report.verdict = report.student
-                       ? verdict_on(*report.teacher, *report.student)
-                       : verdict_on(report.synthetic, report.output_kind, report.outputs);
-  if (!report.student && !report.verdict.empty() && !report.pixel_range_known)
-    report.verdict = "nothing can be said: the range of pixels is " + report.pixels +
-                     ". Give the preprocessing that the network was trained with (--preset, or "
-                     "data.mean and data.std), or real images (--eval_data)";
+  report.verdict = verdict_of(report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));
   formats::write_atomically(run.output.file("report.html"),

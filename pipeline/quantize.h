@@ -126,11 +126,14 @@ struct QuantizeReport {
   // False where nothing tells the range of pixels, or the network contradicts the preprocessing:
   // then no synthetic image can say how good the student is.
   bool pixel_range_known = true;
+  // False where the range is what the user says and nothing in the file can confirm it.
+  bool pixels_confirmed = true;
   std::vector<std::string> notes;  // what is not as the file says, or was lost on its export
   std::optional<MixedResult> mixed;
   std::string output_kind = "logits";  // or "scores", "values": what the outputs mean
   std::int64_t outputs = 0;            // how many
   std::optional<Accuracy> teacher, student;
+  std::optional<double> real_agreement;         // share of the real images both decide alike
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together
   std::string verdict;  // what these let expect or, if there were any, what real images measured

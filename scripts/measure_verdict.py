@@ -8,9 +8,11 @@ measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] 
     `divergence` is the geometric mean over the kinds of synthetic images; `shares` how many of them the float
     network decides alike. DATA is what --eval_data takes (`loss` is in points of top-1), or an npz with
     `images` (f32 [N, C, H, W], preprocessed) and `labels`, for which MODEL (ONNX) and its student run in
-    onnxruntime. Then `loss` is, for logits (labels [N]), in points of top-1; for scores (labels [N, K], 0 or
-    1), in points of labels on the right side of 0.5; for values, the squared error by the variance of the
-    float network's, in per cent. Points that are there stay.
+    onnxruntime. Then `loss` is, for logits (labels [N]), in points of top-1; for one score (labels [N, 1], 0
+    or 1), in points of labels on the right side of 0.5; for several (labels [N, K]), in points of F1, the mean
+    over the images of 2 |A and B| / (|A| + |B|) of the labels above 0.5 and the right ones, since most of many
+    labels are off and on the right side whatever is lost; for values, the squared error by the variance of
+    the float network's, in per cent. Points that are there stay.
 measure_verdict.py POINTS.json
     prints, for each network and band of divergence, the number of points, and the median and the largest
     loss; and for each kind of output the lowest agreement of a run in the best two bands.
@@ -38,12 +40,21 @@ def outputs_in_onnxruntime(path, images):
     return numpy.concatenate(batches).reshape(len(images), -1).astype(numpy.float64)
 
 
+def mean_f1(seen, right):
+    both, all_of_them = (seen & right).sum(1), seen.sum(1) + right.sum(1)
+    return ((2 * both + (all_of_them == 0)) / (all_of_them + (all_of_them == 0))).mean()
+
+
 def loss_of(kind, teacher, student, labels):
     if kind == "logits":
         return 100 * float((teacher.argmax(1) == labels).mean() - (student.argmax(1) == labels).mean())
-    if kind == "scores":  # behind the sigmoid
-        right = [((outputs > 0.5) == (labels.reshape(outputs.shape) > 0.5)).mean() for outputs in (teacher, student)]
-        return 100 * float(right[0] - right[1])
+    if kind == "scores":  # after the sigmoid
+        right = labels.reshape(teacher.shape) > 0.5
+        if right.shape[1] == 1:
+            share = [((outputs > 0.5) == right).mean() for outputs in (teacher, student)]
+        else:
+            share = [mean_f1(outputs > 0.5, right) for outputs in (teacher, student)]
+        return 100 * float(share[0] - share[1])
     return 100 * float(((student - teacher) ** 2).sum() / ((teacher - teacher.mean(0)) ** 2).sum())
 
 

@@ -17,15 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using analysis::escaped;
 
-struct Measured {
-  Accuracy teacher, student;
-};
-std::optional<Measured> measured_in(const Json& report) {
+std::optional<RealResult> measured_in(const Json& report) {
   const auto teacher = number_in(member(report, "teacher"), "top1");
   const auto student = number_in(member(report, "student"), "top1");
   if (!teacher || !student) return std::nullopt;
   const double images = number_in(member(report, "student"), "images").value_or(0);
-  return Measured{{*teacher}, {*student, 0, std::llround(images)}};
+  return RealResult{{*teacher},
+                    {*student, 0, std::llround(images)},
+                    number_in(report, "real_agreement").value_or(1)};
 }
 
 std::string card(const std::string& name, const std::string& value, const std::string& small) {
@@ -38,9 +37,8 @@ std::string kind_of(const Json& r) {
   const std::string kind = text_in(r, "output_kind");
   return kind.empty() ? "logits" : kind;
 }
-OutputWords words_of(const Json& r) {
-  return words_for(kind_of(r), std::llround(number_in(r, "outputs").value_or(0)));
-}
+std::int64_t outputs_of(const Json& r) { return std::llround(number_in(r, "outputs").value_or(0)); }
+OutputWords words_of(const Json& r) { return words_for(kind_of(r), outputs_of(r)); }
 
 std::string sentence_case(std::string words) {
   if (!words.empty())
@@ -78,10 +76,6 @@ std::string cards(const Json& r) {
   return "<dl class=\"cards\">\n" + html + "</dl>\n";
 }
 
-std::string mood_of_loss(double points) {
-  return points < 1 ? "good" : points < 5 ? "fair" : "bad";
-}
-
 std::string files(const FinishedRun& run) {
   Grid grid{{{"File"}, {"Size, kB", true}}, {}};
   const auto add = [&](const fs::path& file, const std::string& name) {
@@ -108,6 +102,8 @@ std::string execution(const FinishedRun& run) {
     html = paragraph(format("%lld of %zu layers run in integers on %s.",
                             static_cast<long long>(integer), layers.size(),
                             text_in(run.report, "target").c_str()));
+  if (const Json& saturation = member(run.report, "saturation"); saturation.is_object())
+    html += paragraph("The same on every x86 processor: " + text_in(saturation, "words") + ".");
   if (const std::string table = latency_table(run.latency); !table.empty()) return html + table;
   const std::string folder = run.folder.empty() ? "FOLDER" : run.folder.string();
   const std::string model = text_in(run.report, "model");
@@ -124,7 +120,8 @@ std::string execution(const FinishedRun& run) {
 std::string verdict_section(const FinishedRun& run) {
   const auto measured = measured_in(run.report);
   const std::string verdict =
-      measured ? verdict_on(measured->teacher, measured->student) : text_in(run.report, "verdict");
+      measured ? verdict_on_real(*measured, kind_of(run.report), outputs_of(run.report))
+               : text_in(run.report, "verdict");
   std::string box;
   if (!verdict.empty()) {
     const auto colon = std::min(verdict.find(": "), verdict.size());
@@ -136,9 +133,7 @@ std::string verdict_section(const FinishedRun& run) {
     }
     if (!measured)
       rest += " Measured on held-out synthetic images; zsq eval measures on real ones.";
-    box = verdict_box(
-        measured ? mood_of_loss(measured->teacher.top1 - measured->student.top1) : mood_of(verdict),
-        headline, rest);
+    box = verdict_box(mood_of(verdict), headline, rest);
   } else {
     box =
         verdict_box("fair", "Not measured",

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 
 #include "pipeline/images/held_out.h"
 #include "pipeline/output_words.h"
@@ -13,7 +15,24 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr const char *kNothing = "nothing can be said", *kNoExperience = "no experience",
-                     *kOtherwise = "decides otherwise than the float network too often";
+                     *kOtherwise = "decides otherwise than the float network too often",
+                     *kAsAccurate = "as accurate as the float network", *kLoses = "loses ",
+                     *kUnconfirmed =
+                         "if its pixels are as the preprocessing says, which nothing in the file "
+                         "confirms, ";
+
+// Points of top-1 on real images.
+constexpr double kMostOfGood = 1, kMostOfFair = 5;
+// Of fewer real images that are all decided alike, a network may lose three points and more of all.
+constexpr std::int64_t kFewestImages = 100;
+constexpr double kAgreementOfClasses = 0.85;
+
+// A network that was trained is right on a tenth of what chance is not.
+double least_of_teacher(const std::string& kind, std::int64_t outputs) {
+  if (outputs < 1) return 0;  // not known
+  const double chance = kind == "scores" && outputs == 1 ? 50 : 100 / static_cast<double>(outputs);
+  return chance + (100 - chance) / 10;
+}
 
 const char* number_in_words(int n) {
   constexpr const char* kWords[] = {"no",    "one",   "two",  "three", "four",   "five",  "six",
@@ -94,22 +113,56 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic, const std:
   if (std::string(band.mood) == "good" && !(lowest.agreement >= known->agreement))
     return veto(lowest, kind, outputs, known->agreement);
   return format(
-      "%s: runs of %s with such a divergence lost %.1f to %.1f %s (medians of %s networks; "
+      "%s: runs of %s with such a divergence lost %.1f to %.1f %s (medians of %s network%s; "
       "at most %.1f)",
       band.words, range_in_words(*known).c_str(), band.least, band.most, known->lost,
-      number_in_words(band.networks), band.largest);
+      number_in_words(band.networks), band.networks == 1 ? "" : "s", band.largest);
 }
 
-std::string verdict_on(const Accuracy& teacher, const Accuracy& student) {
-  const double lost = teacher.top1 - student.top1;
-  return (lost > 0.005 ? format("loses %.2f points of top-1", lost)
-                       : "as accurate as the float network") +
-         format(": %.2f %% instead of %.2f %% on %lld real images", student.top1, teacher.top1,
-                static_cast<long long>(student.images));
+std::string verdict_on_real(const RealResult& real, const std::string& kind, std::int64_t outputs) {
+  const auto images = static_cast<long long>(real.student.images);
+  const std::string figures = format("%.2f %% instead of %.2f %% on %lld real images",
+                                     real.student.top1, real.teacher.top1, images);
+  if (real.teacher.top1 < least_of_teacher(kind, outputs))
+    return format(
+        "%s: the float network itself is right on no more than %.2f %% of %lld real images, so "
+        "their labels or their preprocessing (--preset) are not its own",
+        kNothing, real.teacher.top1, images);
+  const double lost = real.teacher.top1 - real.student.top1;
+  if (lost >= kMostOfGood) return format("%s%.2f points of top-1: ", kLoses, lost) + figures;
+  if (images < kFewestImages) return format("%s of so few images: ", kNothing) + figures;
+  const Experience* known = experience_with(kind, outputs);
+  const double bound = known ? known->agreement : kAgreementOfClasses;
+  if (real.agreement < bound)
+    return format("%s: the same on %.1f %% of the real images, below %.1f %%; top-1 is ",
+                  kOtherwise, 100 * real.agreement, 100 * bound) +
+           figures;
+  return (lost > 0.005 ? format("%s%.2f points of top-1", kLoses, lost) : kAsAccurate) + ": " +
+         figures;
+}
+
+std::string verdict_of(const QuantizeReport& report) {
+  if (report.student)
+    return verdict_on_real({*report.teacher, *report.student, report.real_agreement.value_or(1)},
+                           report.output_kind, report.outputs);
+  const std::string verdict = verdict_on(report.synthetic, report.output_kind, report.outputs);
+  if (verdict.empty()) return "";
+  if (!report.pixel_range_known)
+    return std::string(kNothing) + ": the range of pixels is " + report.pixels +
+           ". Give the preprocessing that the network was trained with (--preset, or data.mean and "
+           "data.std), or real images (--eval_data)";
+  const bool unconfirmed = !report.pixels_confirmed && mood_of(verdict) == "good";
+  return (unconfirmed ? kUnconfirmed : "") + verdict;
 }
 
 std::string mood_of(const std::string& verdict) {
-  if (verdict.starts_with(kNothing) || verdict.starts_with(kNoExperience)) return "fair";
+  for (const char* words : {kNothing, kNoExperience, kUnconfirmed})
+    if (verdict.starts_with(words)) return "fair";
+  if (verdict.starts_with(kAsAccurate)) return "good";
+  if (verdict.starts_with(kLoses)) {
+    const double points = std::atof(verdict.c_str() + std::strlen(kLoses));
+    return points < kMostOfGood ? "good" : points < kMostOfFair ? "fair" : "bad";
+  }
   const std::string mood = mood_of_band(verdict);
   return mood.empty() ? "bad" : mood;
 }

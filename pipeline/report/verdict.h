@@ -23,10 +23,25 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic,
 // from there to all is too much.
 double can_tell_apart(const std::string& images, const std::string& kind, std::int64_t outputs);
 
-// The same of accuracies on real images, which need no such relation: points of top-1 lost.
-std::string verdict_on(const Accuracy& teacher, const Accuracy& student);
+struct RealResult {
+  Accuracy teacher, student;
+  double agreement = 1;  // share of the images that both decide alike
+};
 
-// How a page shows the first kind of sentence (pipeline/report/page.h): "good", "fair" or "bad".
+// The same of accuracies on real images, which need no such relation: points of top-1 lost. Nothing
+// is said where the teacher itself is hardly better than chance, nor of a loss below a point on
+// fewer than 100 images; and who agrees with the teacher less than good students do is not called
+// good, however many labels it happens to meet.
+std::string verdict_on_real(const RealResult& real, const std::string& kind = "logits",
+                            std::int64_t outputs = 10);
+
+// The sentence of a run: on real images if there were any, else on synthetic ones, if their pixels
+// are those of the network's training. Where only the user says that they are, a good verdict holds
+// on this condition.
+std::string verdict_of(const QuantizeReport& report);
+
+// How a page shows a sentence (pipeline/report/page.h): "good", "fair" or "bad". Of real images
+// less than 1 point lost is good, less than 5 fair.
 std::string mood_of(const std::string& verdict);
 
 }  // namespace zsq::pipeline

@@ -31,17 +31,24 @@ void evaluate(const StageContext& context, const EvaluateStage& stage,
       context.say("values have no classes: " + stage.data.eval_data + " is not used");
     return;
   }
-  const auto accuracy = [&](const auto& network, const std::string& who) {
+  const auto measured = [&](const auto& network, const std::string& who) {
     context.say("evaluating the " + who + " on " + stage.data.eval_data);
     const auto result =
         measure(stage, network.graph, network.parameters, stage.data, context.observer);
     report.evaluation_seconds += result.seconds;
+    return result;
+  };
+  const auto accuracy = [](const eval::Result& result) {
     return Accuracy{result.top1, result.top5, result.images};
   };
-  report.teacher = accuracy(context.teacher, "teacher");
-  report.student = stage.exported.empty()
-                       ? accuracy(student, "student")
-                       : accuracy(load_any(stage.exported, {}, stage.device), "student");
+  const eval::Result teacher = measured(context.teacher, "teacher");
+  const eval::Result tested = stage.exported.empty()
+                                  ? measured(student, "student")
+                                  : measured(load_any(stage.exported, {}, stage.device), "student");
+  report.teacher = accuracy(teacher);
+  report.student = accuracy(tested);
+  report.real_agreement =
+      teacher.predictions.eq(tested.predictions).to(at::kDouble).mean().item<double>();
 }
 
 double seconds_of_evaluation(const StageContext& context, const EvaluateStage& stage,

@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "generator/dead_leaves.h"
@@ -194,6 +195,73 @@ TEST(PixelRange, AWrongPreprocessingIsContradicted) {
   EXPECT_NE(contradiction(model, given({0, 1})), "");
   EXPECT_EQ(contradiction(model, eval::resolve({.preset = "torchvision"}, {32, 32}, 3)), "");
   EXPECT_EQ(contradiction(model, eval::resolve({.preset = "cifar100"}, {32, 32}, 3)), "");
+}
+
+// A classifier of 10 classes without BatchNorm that was made for pixels of `shares`: biases in
+// proportion to what these give its channels, and logits of a trained one's size.
+models::Model classifier_for(const Affine& pixels) {
+  const at::Tensor shown = pixels(images());
+  models::Model model = network_of(shown, First::convolution, false);
+  models::Graph& graph = model.graph;
+  const auto centre = [&](const std::string& layer) {
+    models::Graph front = graph;
+    front.output = front.id_of(layer);
+    front.nodes.resize(static_cast<std::size_t>(front.output) + 1);
+    const at::Tensor seen = models::execute(front, model.parameters, shown);
+    model.parameters.set(layer + ".bias", seen.mean({0, 2, 3}).neg());
+    graph.nodes[static_cast<std::size_t>(front.output)].params["bias"] = layer + ".bias";
+  };
+  centre("conv1");
+  centre("conv2");
+  graph.output = graph.add({"pool", models::GlobalAvgPool{}, {graph.output}});
+  graph.output = graph.add({"flat", models::Flatten{}, {graph.output}});
+  model.classes = 10;
+  const at::Tensor features = models::execute(graph, model.parameters, shown);
+  const at::Tensor deviation = features.std(0);
+  model.parameters.set("fc.weight", at::randn({10, 24}) / deviation * 0.7);
+  model.parameters.set("fc.bias", model.parameters.at("fc.weight").matmul(features.mean(0)).neg());
+  graph.output = graph.add(
+      {"fc", models::Linear{}, {graph.output}, {{"weight", "fc.weight"}, {"bias", "fc.bias"}}});
+  return model;
+}
+
+// Without BatchNorm the predictions contradict what is off by far, and nothing confirms the rest.
+TEST(PixelRange, PredictionsContradictPixelsThatAreFarOff) {
+  const auto given = [](double low, double high) {
+    return eval::resolve({.value_range = std::vector<double>{low, high},
+                          .mean = std::vector<double>{0},
+                          .std = std::vector<double>{1}},
+                         {32, 32}, 3);
+  };
+  const auto shares = classifier_for(kShares), bytes = classifier_for(kBytes);
+  EXPECT_FALSE(can_tell_pixels(shares));
+  EXPECT_TRUE(can_tell_pixels(network_of(kShares(images()))));
+  EXPECT_TRUE(can_tell_pixels(network_of(kBytes(images()), First::constants, false)));
+  EXPECT_EQ(contradiction(shares, given(0, 1)), "");
+  EXPECT_EQ(contradiction(bytes, given(0, 255)), "");
+  EXPECT_NE(contradiction(shares, given(0, 255)).find("certain of everything"), std::string::npos);
+  EXPECT_NE(contradiction(bytes, given(0, 1)).find("predicts the same"), std::string::npos);
+  // of values there are no predictions to look at, but signs
+  auto values = bytes;
+  values.graph.signature.kind = models::OutputKind::values;
+  EXPECT_EQ(contradiction(values, given(0, 255)), "");
+  EXPECT_NE(contradiction(values, given(0, 1)).find("never change their sign"), std::string::npos);
+}
+
+TEST(PixelRange, SpreadOfPredictionsIsOfTheirEntropy) {
+  auto model = classifier_for(kShares);
+  const at::Tensor shown = kShares(images());
+  const auto spread = spread_of_predictions(model, shown);
+  EXPECT_GT(spread.uncertainty, 0.05);
+  EXPECT_GT(spread.information, 0.005);
+  EXPECT_LE(spread.uncertainty + spread.information, 1 + 1e-9);
+  model.parameters.set("fc.weight", at::zeros({10, 24}));
+  model.parameters.set("fc.bias", at::zeros({10}));
+  const auto even = spread_of_predictions(model, shown);
+  EXPECT_NEAR(even.uncertainty, 1, 1e-6);
+  EXPECT_NEAR(even.information, 0, 1e-6);
+  model.classes = 2;
+  EXPECT_TRUE(std::isnan(spread_of_predictions(model, shown).uncertainty));
 }
 
 TEST(PixelRange, OfTrainedNetworks) {
