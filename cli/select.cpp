@@ -11,10 +11,12 @@
 namespace zsq::cli {
 
 int select(const Arguments& arguments) {
-  Flags flags(
-      "zsq select FOLDER...",
-      "Ranks output folders of `zsq quantize` by the KL divergence of their predictions from the\n"
-      "original's, on held-out synthetic images: no real image is needed.");
+  Flags flags("zsq select FOLDER...",
+              "Ranks output folders of `zsq quantize` by the divergence of their outputs from the "
+              "original's\n"
+              "(KL of classes and labels, relative squared error of values), on held-out synthetic "
+              "images:\n"
+              "no real image is needed.");
   flags.positional("folder", -1);
   flags.text("model", "FILE", "the original model (default: where the first folder's report says)");
   flags.text("images", "FILE",

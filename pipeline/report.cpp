@@ -2,11 +2,13 @@
 #include "pipeline/report.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
 #include "formats/atomic_file.h"
 #include "pipeline/boundary.h"
+#include "pipeline/output_words.h"
 #include "pipeline/report/curves.h"
 #include "pipeline/report/latency.h"
 #include "pipeline/report/page.h"
@@ -54,6 +56,18 @@ std::string latency_axis(const std::vector<FinishedRun>& runs) {
   return "Latency, ms" + (places.size() == 1 ? " (" + *places.begin() + ")" : "");
 }
 
+// What the divergence is called; of networks with different kinds of output no unit is common.
+OutputWords words_of(const std::vector<FinishedRun>& runs) {
+  std::set<std::pair<std::string, bool>> kinds;
+  for (const FinishedRun& run : runs)
+    kinds.emplace(text_in(run.report, "output_kind"), number_in(run.report, "outputs") == 1.0);
+  if (kinds.size() > 1) return {"agreement", "Divergence", ""};
+  OutputWords words = words_for(kinds.begin()->first, kinds.begin()->second ? 1 : 2);
+  words.divergence[0] =
+      static_cast<char>(std::toupper(static_cast<unsigned char>(words.divergence[0])));
+  return words;
+}
+
 Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
   Grid grid{{{"Run"},
              {"Model"},
@@ -63,7 +77,7 @@ Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::str
              {"Float top-1, %", true},
              {"Top-1, %", true},
              {"Agreement, %", true},
-             {"KL", true},
+             {words_of(runs).divergence, true},
              {"Size, kB", true},
              {latency_axis(runs), true},
              {"Time, s", true}},
@@ -165,18 +179,22 @@ std::string best_of(const std::vector<FinishedRun>& runs, const std::vector<std:
     return verdict_box("good", names[first] + " has the highest top-1",
                        format("%.2f %% on real images.", *top1(runs[first].report)));
   }
-  if (!has(divergence)) return "";
+  const OutputWords words = words_of(runs);
+  if (!has(divergence) || words.unit.empty()) return "";
   const auto first = best(
       [](const auto& a, const auto& b) { return *divergence(a.report) < *divergence(b.report); });
   return verdict_box("good", names[first] + " is nearest to its float network",
-                     format("KL %.4f nats per held-out synthetic image. Runs that held out other "
-                            "images cannot be compared by it; zsq select ranks all on one set.",
-                            *divergence(runs[first].report)));
+                     words.divergence + format(" %.4f ", *divergence(runs[first].report)) +
+                         words.unit +
+                         ", on held-out synthetic images. Runs that held out other images cannot "
+                         "be compared by it; zsq select ranks all on one set.");
 }
 
 std::string comparison_page(const std::vector<FinishedRun>& runs,
                             const std::vector<std::string>& names, const Grid& results,
                             const Grid& settings, const Grid& layers) {
+  const OutputWords words = words_of(runs);
+  const std::string& unit = words.unit;
   std::vector<analysis::Svg> clouds;
   for (const Cost& cost :
        {Cost{"size", "kB of parameters",
@@ -184,22 +202,24 @@ std::string comparison_page(const std::vector<FinishedRun>& runs,
         Cost{"latency", latency_axis(runs), latency_of}})
     for (const auto& chart :
          {against(cost, runs, names, "Top-1", {"%"}, top1),
-          against(cost, runs, names, "KL", {"nats per image", true}, divergence)})
+          against(cost, runs, names, words.divergence, {words.unit, true}, divergence)})
       if (chart) clouds.push_back(*chart);
   std::vector<NamedHistory> histories;
   for (std::size_t i = 0; i < runs.size(); ++i) histories.push_back({names[i], runs[i].history});
-  return page(std::to_string(runs.size()) + " runs of zsq quantize",
-              best_of(runs, names) +
-                  section("Results", to_html(results,
-                                             "One row per run; KL and agreement on held-out "
-                                             "synthetic images, KL in nats per image")) +
-                  section("Accuracy against size and latency", chart_grid(clouds)) +
-                  section("Curves", chart_grid(curve_charts(histories))) +
-                  section("Layers", to_html(layers,
-                                            "Output SQNR in dB if this layer alone is "
-                                            "quantized")) +
-                  section("Settings that differ",
-                          settings.rows.empty() ? "" : to_html(settings, "One column per run")));
+  return page(
+      std::to_string(runs.size()) + " runs of zsq quantize",
+      best_of(runs, names) +
+          section("Results",
+                  to_html(results, words.divergence + (unit.empty() ? "" : " (" + unit + ")") +
+                                       " and agreement on held-out synthetic images; "
+                                       "one row per run")) +
+          section("Accuracy against size and latency", chart_grid(clouds)) +
+          section("Curves", chart_grid(curve_charts(histories))) +
+          section("Layers", to_html(layers,
+                                    "Output SQNR in dB if this layer alone is "
+                                    "quantized")) +
+          section("Settings that differ",
+                  settings.rows.empty() ? "" : to_html(settings, "One column per run")));
 }
 
 Json as_json(const std::vector<FinishedRun>& runs, const Grid& settings) {
