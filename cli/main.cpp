@@ -31,6 +31,8 @@ constexpr Verb kVerbs[] = {
      true},
     {"export", "the model of a finished run for another runtime, and how that executes each layer",
      export_verb},
+    {"check", "whether runtimes on this machine compute what was measured of a run, and how fast",
+     check},
     {"run", "class and score per image, or a comparison with stored arrays", run},
     {"report", "finished runs side by side, as tables and as a page", report},
     {"select", "ranks finished runs by nearness to the original, without real images", select},

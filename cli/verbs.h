@@ -11,6 +11,7 @@ using Arguments = std::vector<std::string>;
 
 int analyze(const Arguments& arguments);
 int bench(const Arguments& arguments);
+int check(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int export_verb(const Arguments& arguments);
 int inspect(const Arguments& arguments);

@@ -27,3 +27,5 @@ build/bin/zsq run "$weights" "${photographs[@]}" "${network[@]}" --classes "$out
 build/bin/zsq run "$out" "${photographs[@]}" --preset efficientnet_lite0 \
   --classes "$out/classes.txt" --format json > "$out/quantized_classes.json"
 .deps/python/bin/python scripts/quickstart_table.py "$out"
+# Whether the runtimes that are installed here compute what was measured, and how fast; 3: not all of them do.
+build/bin/zsq check "$out" || [[ $? == 3 ]]

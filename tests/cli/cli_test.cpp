@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/bench, cli/compare, cli/console, cli/eval, cli/flags, cli/generate, cli/inspect,
-// cli/main, cli/manual_page, cli/quantize, cli/recipes, cli/run, cli/select, cli/verbs,
-// pipeline/version.
+// Covers also cli/bench, cli/check, cli/compare, cli/console, cli/eval, cli/flags, cli/generate,
+// cli/inspect, cli/main, cli/manual_page, cli/quantize, cli/recipes, cli/run, cli/select,
+// cli/verbs, pipeline/version.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -15,8 +15,8 @@ namespace {
 TEST_F(Cli, HelpAndVersion) {
   const Outcome help = run("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"inspect", "quantize", "eval", "generate", "run", "select", "reproduce",
-                           "bench", "recipes"}) {
+  for (const char* verb : {"inspect", "quantize", "eval", "generate", "check", "run", "select",
+                           "reproduce", "bench", "recipes"}) {
     EXPECT_NE(help.out.find(verb), std::string::npos) << help.out;
     const Outcome verb_help = run(std::string(verb) + " --help");
     EXPECT_EQ(verb_help.code, 0) << verb_help.err;
