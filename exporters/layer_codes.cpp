@@ -29,13 +29,15 @@ at::Tensor refinement(const at::Tensor& largest_code, const at::Tensor& bias_cod
 
 }  // namespace
 
-std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer) {
+std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer,
+                                      bool saturates) {
   const auto* input = calibrated_quantizer(student, layer.inputs[0]);
   if (!input) return std::nullopt;
   const models::Node& latent = student.graph[student.graph[layer.inputs.at(1)].inputs[0]];
   const at::Tensor& weight = student.parameters.at(latent.params.at("value"));
+  const bool bounded = saturates && student.options.weights.saturation != Saturation::allow;
   return InputCodes{activation_grid(student, *input).scale, input->spec().qmax - input->spec().qmin,
-                    quant::pair_bound_of_layer(student.options, layer, weight, input)};
+                    bounded ? quant::pair_bound_of_layer(layer, weight, input) : 0};
 }
 
 LayerCodes layer_codes(const quant::IntegerWeights& weights, const std::optional<InputCodes>& input,

@@ -15,8 +15,10 @@ struct InputCodes {
   float scale;
   std::int64_t largest, pair_bound;
 };
-// Nothing where the input is not quantized.
-std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer);
+// Nothing where the input is not quantized. `saturates`: the file's runtimes add products in 16
+// bits on some processors.
+std::optional<InputCodes> input_codes(const quant::Student& student, const models::Node& layer,
+                                      bool saturates);
 
 struct LayerCodes {
   // i8 with zero point 0 if the codes q - z fit and no pair is beyond its bound, else u8 (q + 128)

@@ -245,7 +245,8 @@ class Converter {
   OnnxBuilder::Values quantized_weight(NodeId id, const quant::WeightSite& site) {
     const models::Node& node = graph_[id];
     const quant::IntegerWeights integers = quant::integer_weights(student_, site);
-    LayerCodes codes = layer_codes(integers, input_codes(student_, node), options_.packed);
+    LayerCodes codes =
+        layer_codes(integers, input_codes(student_, node, form_.saturates()), options_.packed);
     const WeightCodes weight{node.name + ".weight", site.op->spec(), integers, codes};
     refuse(node.name, form_.refusal(weight));
     OnnxBuilder::Values values{form_.weight(builder_, weight)};

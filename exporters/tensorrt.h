@@ -15,6 +15,7 @@ class TensorrtForm : public QdqForm {
   std::string refusal(const WeightCodes& weight) const override;
   CodeTensor quantize(OnnxBuilder& builder, const std::string& x,
                       const ActivationCodes& activation) const override;
+  bool saturates() const override { return false; }
   std::string bias(OnnxBuilder& builder, const WeightCodes& weight,
                    const std::string& name) const override {
     return float_bias(builder, name, weight.layer);

@@ -112,8 +112,9 @@ class Inserter {
     const std::string& name = student_.graph[latent].params.at("value");
     const auto& o = student_.options;
     const std::int64_t bound =
-        pair_bound_of_layer(o, layer, student_.parameters.at(name),
-                            activation_quantizer(student_.graph[layer.inputs[0]]));
+        may_saturate() ? pair_bound_of_layer(layer, student_.parameters.at(name),
+                                             activation_quantizer(student_.graph[layer.inputs[0]]))
+                       : 0;
     auto& quantizer = weight_quantizers_[{name, bits, bound}];
     if (quantizer) return quantizer;
     const bool tables = !o.weights.level_tables.empty() && (bits == 3 || bits == 4);
@@ -127,6 +128,12 @@ class Inserter {
     student_.parameters.set(op->scale_name(), std::move(grid.scale));
     student_.parameters.set(op->zero_point_name(), std::move(grid.zero_point));
     return quantizer = std::move(op);
+  }
+
+  bool may_saturate() const {
+    const auto& o = student_.options;
+    return o.mode == Mode::deploy && o.weights.saturation != Saturation::allow &&
+           target_rules(o.target).weights.saturating_pairs;
   }
 
   // Level tables are within any bound (quant/level_table.h). Weights of 8 bits with zero points

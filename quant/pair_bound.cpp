@@ -10,8 +10,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
-#include "quant/target_rules.h"
-
 namespace zsq::quant {
 namespace {
 
@@ -38,14 +36,12 @@ at::Tensor shares(const at::Tensor& used, std::int64_t bound, const at::Tensor& 
 
 }  // namespace
 
-std::int64_t pair_bound_of_layer(const QuantOptions& options, const models::Node& layer,
-                                 const at::Tensor& weight, const ActivationQuantizer* input) {
-  if (options.mode != Mode::deploy || options.weights.saturation == Saturation::allow || !input ||
-      input->spec().symmetric || !target_rules(options.target).weights.saturating_pairs)
-    return 0;
+std::int64_t pair_bound_of_layer(const models::Node& layer, const at::Tensor& weight,
+                                 const ActivationQuantizer* input) {
   const auto* conv = models::get_if<models::Conv2d>(layer);
   const bool depthwise = conv && conv->groups == weight.size(0) && weight.size(1) == 1;
-  return depthwise ? 0 : pair_bound(input->spec().qmax - input->spec().qmin);
+  if (!input || depthwise) return 0;
+  return pair_bound(input->spec().qmax - input->spec().qmin);
 }
 
 at::Tensor to_pairs(const at::Tensor& weight) {

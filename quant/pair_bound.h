@@ -20,10 +20,10 @@ constexpr std::int64_t pair_bound(std::int64_t largest_activation) {
   return 32767 / largest_activation;
 }
 
-// The bound of a layer by its target's rules, from the quantizer of its input (null: none); 0 where
-// products do not saturate.
-std::int64_t pair_bound_of_layer(const QuantOptions& options, const models::Node& layer,
-                                 const at::Tensor& weight, const ActivationQuantizer* input);
+// The bound of a layer whose input has this quantizer, null: none; 0 where products do not
+// saturate, in depthwise convolutions and for codes of a few bits.
+std::int64_t pair_bound_of_layer(const models::Node& layer, const at::Tensor& weight,
+                                 const ActivationQuantizer* input);
 
 // A weight f32 [out, in / groups, kh, kw] or [out, in] as [out, 2, pairs]: first and second
 // neighbours. The second one of the last pair of an odd row is 0.

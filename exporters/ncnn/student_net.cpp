@@ -181,7 +181,7 @@ class Converter {
     const auto known = weights_.find(layer);
     if (known != weights_.end()) return known->second;
     const auto integers = quant::integer_weights(student_, *plan_.site[i(layer)]);
-    const auto input = input_codes(student_, graph_[layer]);
+    const auto input = input_codes(student_, graph_[layer], false);
     return weights_.emplace(layer, layer_weights(integers, input)).first->second;
   }
 

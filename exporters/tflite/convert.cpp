@@ -186,7 +186,7 @@ class Converter {
     const models::Node& node = graph_[id];
     const quant::IntegerWeights integers = quant::integer_weights(student_, *plan_.site[id]);
     return integer_layer(builder_, {node, codes_of(node.inputs[0]), shapes_[id], to},
-                         layer_codes(integers, input_codes(student_, node), false));
+                         layer_codes(integers, input_codes(student_, node, false), false));
   }
 
   TensorId in_float(NodeId id) {

@@ -12,7 +12,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it 
 
 import numpy as np
 
-from compare_with_onnxruntime import session as exact_session
+from compare_with_onnxruntime import session as open_session
 
 try:
     from qonnx.core.modelwrapper import ModelWrapper
@@ -38,7 +38,7 @@ onnx_exec.qonnx_make_model = of_known_version(onnx_exec.qonnx_make_model)
 
 def main(model_path, images_path):
     images = np.load(images_path)["images"][:1]
-    expected = exact_session(model_path).run(None, {"input": images})[0]
+    expected = open_session(model_path).run(None, {"input": images})[0]
     model = ModelWrapper(model_path)
     model.set_tensor_shape("input", list(images.shape))
     model = model.transform(InferShapes()).transform(QCDQToQuant())

@@ -23,6 +23,7 @@ struct RealCase {
   std::string preset;
   std::int64_t bits, images, convs;
   double agreement;
+  double distance;  // root of the mean square, in ranges of the logits
 };
 std::ostream& operator<<(std::ostream& stream, const RealCase& c) { return stream << c.name; }
 
@@ -30,18 +31,19 @@ std::ostream& operator<<(std::ostream& stream, const RealCase& c) { return strea
 std::vector<RealCase> real_cases() {
   const auto made = test::network_path("");
   const auto cifar = made / "cifar10/test_batch.bin", photographs = made / "photographs";
-  std::vector<RealCase> cases{
-      {"resnet20_8bit", made / "resnet20_random.onnx", cifar, cifar, "cifar10", 8, 64, 21, 0.95},
-      {"resnet20_4bit", made / "resnet20_random.onnx", cifar, cifar, "cifar10", 4, 64, 21, 0.9},
-      {"efficientnet_lite0", made / "efficientnet_lite0.onnx", photographs, photographs,
-       "efficientnet_lite0", 8, 6, 49, 1.0}};
+  std::vector<RealCase> cases{{"resnet20_8bit", made / "resnet20_random.onnx", cifar, cifar,
+                               "cifar10", 8, 64, 21, 0.95, 0.15},
+                              {"resnet20_4bit", made / "resnet20_random.onnx", cifar, cifar,
+                               "cifar10", 4, 64, 21, 0.9, 0.15},
+                              {"efficientnet_lite0", made / "efficientnet_lite0.onnx", photographs,
+                               photographs, "efficientnet_lite0", 8, 6, 49, 1.0, 0.01}};
   const auto shared = test::shared_path("");
   if (!std::filesystem::exists(shared / "models/resnet20_cifar10.onnx")) return cases;
   const auto trained = shared / "models/resnet20_cifar10.onnx";
   const auto train = shared / "data/cifar10/data_batch_1.bin";
   const auto test = shared / "data/cifar10/test_batch.bin";
-  cases.push_back({"trained_resnet20_8bit", trained, train, test, "cifar10", 8, 64, 19, 1.0});
-  cases.push_back({"trained_resnet20_4bit", trained, train, test, "cifar10", 4, 64, 19, 0.9});
+  cases.push_back({"trained_resnet20_8bit", trained, train, test, "cifar10", 8, 64, 19, 1.0, 0.01});
+  cases.push_back({"trained_resnet20_4bit", trained, train, test, "cifar10", 4, 64, 19, 0.9, 0.08});
   return cases;
 }
 
@@ -78,9 +80,15 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   EXPECT_EQ(result.integer_convs, c.convs);
   EXPECT_EQ(result.integer_gemms, 1);
   EXPECT_EQ(result.codes_off, 0) << "of " << result.codes << ", by up to " << result.largest_off;
-  const at::Tensor predicted = models::execute(student.graph, student.parameters, images).argmax(1);
-  EXPECT_GE(result.logits.argmax(1).eq(predicted).to(at::kDouble).mean().item<double>(),
-            c.agreement);
+  const at::Tensor logits = models::execute(student.graph, student.parameters, images);
+  // Files round sums in integers and the student in floats, so that now and then a code differs.
+  const double distance = (result.logits - logits).square().mean().sqrt().item<double>();
+  const double range = (logits.amax(1) - logits.amin(1)).mean().item<double>();
+  EXPECT_LT(distance, c.distance * range);
+  // Classes that are so close in the student itself are a tie.
+  const at::Tensor theirs = logits.gather(1, result.logits.argmax(1, true)).squeeze(1);
+  const at::Tensor same = (logits.amax(1) - theirs).le(2 * distance);
+  EXPECT_GE(same.to(at::kDouble).mean().item<double>(), c.agreement);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RealNetwork, testing::ValuesIn(real_cases()),
