@@ -44,6 +44,23 @@ class MeasureVerdict(unittest.TestCase):
             again = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             self.assertTrue(first.endswith(again))
 
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")
+    def test_labels_that_are_off_hide_no_loss(self):
+        import numpy
+        spec = importlib.util.spec_from_file_location("measure_verdict", SCRIPT)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        labels = numpy.eye(10)
+        none = numpy.zeros((10, 10))  # 90 % of the labels are on the right side
+        self.assertAlmostEqual(module.loss_of("scores", labels, none, labels), 100)
+        half = numpy.where(numpy.arange(10)[:, None] < 5, labels, 0)
+        self.assertAlmostEqual(module.loss_of("scores", labels, half, labels), 50)
+        self.assertAlmostEqual(module.loss_of("scores", none, labels, none), 100)  # labels where there are none
+        one = labels[:, :1]
+        self.assertAlmostEqual(module.loss_of("scores", one, none[:, :1], one), 10)
+        self.assertAlmostEqual(module.loss_of("logits", labels, numpy.roll(labels, 1, 1), numpy.arange(10)), 100)
+        self.assertAlmostEqual(module.loss_of("values", labels, labels, None), 0)
+
 
 if __name__ == "__main__":
     unittest.main()
