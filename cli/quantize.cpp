@@ -78,6 +78,9 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
         static_cast<long long>(s.images), s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
   if (!r.costliest_layer.empty())
     std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());
+  if (r.saturation)
+    std::printf("%-10s the same on every x86 processor: %s\n", "arithmetic",
+                r.saturation->words.c_str());
   if (!r.verdict.empty()) std::printf("%-10s %s\n", "verdict", r.verdict.c_str());
   print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());

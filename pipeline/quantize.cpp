@@ -16,6 +16,7 @@
 #include "pipeline/report/samples.h"
 #include "pipeline/report/sections.h"
 #include "pipeline/report/verdict.h"
+#include "pipeline/saturation.h"
 #include "train/checkpoint.h"
 
 namespace zsq {
@@ -182,6 +183,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.float_tensors = quant::float_tensors(student);
   describe_quality(run, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
+  report.saturation = measure_saturation(student, run.output.file("model.onnx"), run.held_out);
   evaluate(run.context(), run.evaluation(), student, report);
   report.verdict = verdict_of(report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);

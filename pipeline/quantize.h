@@ -112,6 +112,19 @@ struct StageResult {
   std::vector<SyntheticResult> synthetic;  // after the stage, before it was rejected
 };
 
+// What x86 processors without VNNI compute of model.onnx at their runtimes' defaults, where
+// products of two neighbouring codes are added in 16 bits (quant/pair_bound.h).
+struct SaturationResult {
+  std::int64_t layers = 0, channels = 0;  // in which sums can saturate; 0: the same everywhere
+  // Of the layers whose weights are bounded: output channels, those whose scale the bound made
+  // wider, and the mean factor of the latter.
+  std::int64_t bounded = 0, narrowed = 0;
+  double mean_factor = 1;
+  // Of what such a processor computes, on the held-out synthetic images, where it is not the same.
+  std::optional<double> agreement, divergence;
+  std::string words;  // "yes, ..." or "no, ...": the same on every x86 processor
+};
+
 struct QuantizeReport {
   std::string model, scheme, mode, recipe, tool_version, source_sha256, target;
   std::string weights, activations;  // granularity, symmetry and range rule, in words
@@ -137,6 +150,7 @@ struct QuantizeReport {
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together
   std::string verdict;  // what these let expect or, if there were any, what real images measured
+  std::optional<SaturationResult> saturation;  // empty where no runtime of the target saturates
   std::string costliest_layer;  // with the lowest output_sqnr; empty if none was measured
   std::vector<StageResult> stages;
   std::optional<BestCheckpointResult> kept;  // empty without finetune.validation_checks

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/saturation.h"
 
+#include <ATen/TensorOperators.h>
+
+#include <cstdio>
+
 #include "core/error.h"
 #include "core/observer.h"
 #include "formats/onnx.h"
 #include "models/load.h"
+#include "pipeline/session.h"
+#include "quant/pair_bound.h"
+#include "quant/target_rules.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -25,6 +32,29 @@ quant::Int8Scales int8_scales(const formats::onnx::Graph& graph) {
   return scales;
 }
 
+std::string in_words(const SaturationResult& result) {
+  char text[240];
+  if (result.layers > 0) {
+    std::snprintf(text, sizeof text,
+                  "no: without VNNI sums saturate in %lld layers (quantize.weights.saturation)",
+                  static_cast<long long>(result.layers));
+    std::string words = text;
+    if (result.agreement) {
+      std::snprintf(text, sizeof text, "; agreement %.1f %%, divergence %.4f there",
+                    100 * *result.agreement, *result.divergence);
+      words += text;
+    }
+    return words;
+  }
+  if (result.narrowed == 0) return "yes";
+  std::snprintf(
+      text, sizeof text,
+      "yes: %.0f %% of the channels of 8-bit layers have a range %.2f times as wide for it",
+      100.0 * static_cast<double>(result.narrowed) / static_cast<double>(result.bounded),
+      result.mean_factor);
+  return text;
+}
+
 }  // namespace
 
 quant::SaturatingNetwork saturating_network(const models::Model& model,
@@ -39,6 +69,49 @@ quant::SaturatingNetwork saturating_network(const models::Model& model,
             "' holds no int8 weights, so that nothing is multiplied in 16 bits; --arithmetic "
             "avx2 takes an exported ONNX file or the output folder of a run");
   return quant::with_pair_saturation(model.graph, model.parameters, scales);
+}
+
+std::optional<SaturationResult> measure_saturation(const quant::Student& student,
+                                                   const std::filesystem::path& file,
+                                                   const std::vector<HeldOutImages>& held_out) {
+  const QuantOptions& options = student.options;
+  if (options.mode != Mode::deploy ||
+      !quant::target_rules(options.target).weights.saturating_pairs ||
+      !std::filesystem::exists(file))
+    return std::nullopt;
+  SaturationResult result;
+  double factors = 0;
+  for (const quant::WeightSite& site : quant::weight_sites(student)) {
+    const quant::QuantizerSpec& spec = site.op->spec();
+    if (spec.pair_bound == 0) continue;
+    const at::Tensor pairs =
+        quant::to_pairs(student.parameters.at(site.parameter).detach().cpu().to(at::kFloat));
+    const at::Tensor scale =
+        pairs.abs().amax({1, 2}).clamp_min(1e-30) / static_cast<double>(spec.qmax);
+    const at::Tensor factor = quant::pair_factor(pairs, scale, spec.pair_bound);
+    const at::Tensor wider = factor.gt(1);
+    result.bounded += factor.numel();
+    result.narrowed += wider.sum().item<std::int64_t>();
+    factors += (factor * wider).sum().item<double>();
+  }
+  if (result.narrowed > 0) result.mean_factor = factors / static_cast<double>(result.narrowed);
+  const models::Model model = load_any(file, {}, Device::cpu);
+  const quant::SaturatingNetwork network = quant::with_pair_saturation(
+      model.graph, model.parameters, int8_scales(formats::onnx::read(file).graph));
+  result.layers = network.layers;
+  result.channels = network.channels;
+  result.words = in_words(result);
+  if (network.layers == 0 || held_out.empty()) return result;
+  std::vector<HeldOutImages> on_cpu = held_out;
+  for (HeldOutImages& images : on_cpu) {
+    images.images = images.images.cpu();
+    images.logits = images.logits.cpu();
+  }
+  const PooledResult all = pool(measure_on(on_cpu, network.graph, model.parameters));
+  result.agreement = all.agreement;
+  result.divergence = all.divergence;
+  result.words = in_words(result);
+  return result;
 }
 
 void use_arithmetic(Arithmetic arithmetic, const std::filesystem::path& path, models::Model& model,

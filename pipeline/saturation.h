@@ -6,6 +6,7 @@
 #include "core/observer.h"
 #include "models/graph.h"
 #include "pipeline/arithmetic.h"
+#include "pipeline/images/held_out.h"
 #include "quant/pair_saturation.h"
 
 namespace zsq::pipeline {
@@ -15,6 +16,11 @@ namespace zsq::pipeline {
 quant::SaturatingNetwork saturating_network(const models::Model& model,
                                             const std::filesystem::path& path);
 
+// Of the file that was exported of the student; nothing where its target's runtimes do not saturate
+// or `file` is not there.
+std::optional<SaturationResult> measure_saturation(const quant::Student& student,
+                                                   const std::filesystem::path& file,
+                                                   const std::vector<HeldOutImages>& held_out);
 // Arithmetic::exact leaves the model as it is. The observer is told how many layers can saturate.
 void use_arithmetic(Arithmetic arithmetic, const std::filesystem::path& path, models::Model& model,
                     Observer& observer);

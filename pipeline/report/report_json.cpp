@@ -54,6 +54,19 @@ Json kept_json(const std::optional<BestCheckpointResult>& kept) {
           {"last", measured(kept->last)}};
 }
 
+Json saturation_json(const std::optional<SaturationResult>& s) {
+  if (!s) return nullptr;
+  const auto or_null = [](const std::optional<double>& x) { return x ? Json(*x) : Json(nullptr); };
+  return {{"layers", s->layers},
+          {"channels", s->channels},
+          {"bounded", s->bounded},
+          {"narrowed", s->narrowed},
+          {"mean_factor", s->mean_factor},
+          {"agreement", or_null(s->agreement)},
+          {"divergence", or_null(s->divergence)},
+          {"words", s->words}};
+}
+
 Json layer_json(const LayerResult& layer) {
   return {{"name", layer.name},
           {"op", layer.op},
@@ -112,6 +125,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},
                   {"synthetic", r.synthetic},
                   {"verdict", text_or_null(r.verdict)},
+                  {"saturation", saturation_json(r.saturation)},
                   {"costliest_layer", text_or_null(r.costliest_layer)},
                   {"stages", r.stages},
                   {"kept", kept_json(r.kept)},
