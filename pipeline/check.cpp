@@ -101,9 +101,20 @@ class Check {
     }
     quantized_ = load_any(restored, own, Device::cpu);
     report_.compared_with = "model.safetensors";
+    compare_files(folder_ / "model.onnx", restored);
     const fs::path model =
         options_.model.empty() ? fs::path(text_in(run_, "model")) : options_.model;
     float_network_ = load_float(model, recipe_.model, Device::cpu);
+  }
+
+  void compare_files(const fs::path& file, const fs::path& restored) {
+    if (!fs::is_regular_file(file)) return;
+    report_.unchanged = formats::read_file(file) == formats::read_file(restored);
+    if (!report_.unchanged)
+      observer_.on_message(LogLevel::warning,
+                           file.string() +
+                               " is not byte for byte what this version writes of "
+                               "model.safetensors: another version wrote it, or it was changed");
   }
 
   bool has_float_network() const { return !float_network_.graph.nodes.empty(); }

@@ -46,7 +46,10 @@ struct CheckReport {
   std::int64_t images = 0, outputs = 0, threads = 0;
   std::string output_kind;
   std::string compared_with;  // "model.safetensors", or "model.onnx" without the float network
-  double step = 0;            // a quantization step of an output; 0: not known
+  // model.onnx is, byte for byte, what this version writes of model.safetensors. A small change may
+  // be less than rounding makes, and another version may write the same values otherwise.
+  bool unchanged = false;
+  double step = 0;  // a quantization step of an output; 0: not known
   // The largest difference that another order of summation makes, and its share of the largest
   // output.
   double rounding = 0, relative_rounding = 0;

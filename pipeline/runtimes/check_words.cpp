@@ -131,6 +131,7 @@ std::string to_json(const CheckReport& report) {
                          {"output_kind", report.output_kind},
                          {"outputs", report.outputs},
                          {"compared_with", report.compared_with},
+                         {"unchanged", report.unchanged},
                          {"step", report.step},
                          {"rounding", report.rounding},
                          {"relative_rounding", report.relative_rounding},

@@ -116,6 +116,7 @@ TEST_F(Check, TheRuntimeComputesWhatTheRunMeasured) {
   EXPECT_EQ(report.images, 20);
   EXPECT_EQ(report.images_kind, "synthetic");
   EXPECT_EQ(report.compared_with, "model.safetensors");
+  EXPECT_TRUE(report.unchanged);
   EXPECT_GT(report.step, 0);
   const RuntimeCheck& own = row(report, "onnxruntime");
   EXPECT_TRUE(own.decides);
@@ -154,6 +155,7 @@ TEST_F(Check, AChangedWeightIsFound) {
   const CheckReport report = check_run(copy, options());
   std::cout << report.verdict.at(0) << "\n";
   EXPECT_FALSE(report.equal) << to_json(report);
+  EXPECT_FALSE(report.unchanged);
   EXPECT_FALSE(row(report, "onnxruntime").equal);
   EXPECT_NE(report.verdict.at(0).find(" does not compute what zsq measured of model.onnx"),
             std::string::npos);
@@ -178,6 +180,7 @@ TEST_F(Check, WithoutTheFloatNetworkTheFileIsComparedWithItself) {
   const CheckReport found = check_run(copy, named);
   fs::rename(moved, *folder_ / "tiny.onnx");
   EXPECT_EQ(alone.compared_with, "model.onnx");
+  EXPECT_FALSE(alone.unchanged);
   EXPECT_TRUE(alone.equal) << to_json(alone);
   EXPECT_NE(warnings.all.find("does not show whether that file has changed"), std::string::npos)
       << warnings.all;
