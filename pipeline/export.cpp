@@ -67,6 +67,9 @@ quant::Student structure_of(const fs::path& model, const formats::SafetensorsFil
   options.weights.range_every_step = false;
   options.weights.rounding = WeightRounding::nearest;
   options.bias_correction = BiasCorrection::none;
+  // The file's codes stay as they are, also those of runs from before there was a bound.
+  if (options.weights.saturation == Saturation::avoid)
+    options.weights.saturation = Saturation::allow;
   return quant::insert_quantizers(teacher, options);
 }
 
@@ -116,6 +119,9 @@ ExportedRun export_inside(const fs::path& folder, const ExportRunOptions& option
   const formats::SafetensorsFile file = formats::read_safetensors(codes);
   quant::Student student = structure_of(model, file, recipe, observer);
   formats::in_file(codes, [&] { exporters::restore_student(file, student); });
+  // For its own target the file is that of the run, byte for byte.
+  if (options.target != recipe.quantize.target)
+    student.options.weights.saturation = recipe.quantize.weights.saturation;
   student.options.target = options.target;
 
   const std::string target(enum_name(options.target));

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
+#include "pipeline/export.h"
 #include "pipeline/quantize.h"
 #include "pipeline/session.h"
 #include "tests/support/network_builder.h"
@@ -24,6 +28,11 @@ models::Model one_sign() {
   for (const char* weight : {"stem.weight", "body.weight"})
     model.parameters.at(weight) = model.parameters.at(weight).abs();
   return model;
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 QuantizeReport run(const std::filesystem::path& folder, const std::string& saturation,
@@ -59,6 +68,35 @@ TEST(Saturation, ARunThatMaySaturateSaysWhatItLoses) {
   EXPECT_GT(*report.saturation->divergence, 2 * *report.divergence);
   EXPECT_EQ(report.saturation->words.find("no"), 0u) << report.saturation->words;
   EXPECT_NE(report.saturation->words.find("quantize.weights.saturation"), std::string::npos);
+}
+
+// Runs from before there was a bound: nothing is rounded again.
+TEST(Saturation, AnEarlierRunKeepsItsFileAndIsSafeInOthers) {
+  const test::TempFolder folder;
+  run(folder / "", "allow", "onnxruntime");
+  const auto out = folder / "run", recipe = out / "resolved.yaml";
+  std::string text = bytes_of(recipe);
+  const std::size_t at = text.find("saturation: allow");
+  ASSERT_NE(at, std::string::npos);
+  std::ofstream(recipe) << text.replace(at, 17, "saturation: avoid");
+  ExportRunOptions options;
+  options.output = folder / "again.onnx";
+  export_run(out, options);
+  EXPECT_TRUE(bytes_of(out / "model.onnx") == bytes_of(options.output));
+
+  options.target = Target::openvino;
+  options.output = folder / "openvino.onnx";
+  export_run(out, options);
+  const auto layers = [&](const std::filesystem::path& file) {
+    const auto model = pipeline::load_any(file, {}, Device::cpu);
+    return pipeline::saturating_network(model, file).layers;
+  };
+  EXPECT_GE(layers(out / "model.onnx"), 1);
+  try {
+    EXPECT_EQ(layers(options.output), 0);
+  } catch (const Error& error) {  // no layer is left that has int8 weights
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+  }
 }
 
 TEST(Saturation, NothingIsSaidOfRuntimesThatDoNot) {

@@ -231,5 +231,61 @@ TEST(BiasCorrection, LayersThatShareTheirBetaGetTheirOwn) {
   EXPECT_TRUE(at::equal(split.parameters.at("shared24"), teacher.parameters.at("shared24")));
 }
 
+// y = x sigmoid(x)
+NodeId silu(test::NetworkBuilder& net, const std::string& name, NodeId x) {
+  return net.op(name, models::Mul{}, {x, net.op(name + ".sigmoid", models::Sigmoid{}, {x})});
+}
+
+// As EfficientNetV2 has them: a 3 x 3 convolution that expands and a projection, then an inverted
+// residual with a gate, both added to what they read.
+models::Model efficient_net_v2(std::uint64_t seed) {
+  test::NetworkBuilder net({3, 12, 12}, test::varied_parameters(seed));
+  NodeId x = silu(net, "stem.silu", net.conv_bn("stem", net.input(), 3, 8));
+  const NodeId expanded = silu(net, "fused.silu", net.conv_bn("fused.expand", x, 8, 32));
+  x = net.op("fused.sum", models::Add{}, {net.conv_bn("fused.project", expanded, 32, 8, 1), x});
+  NodeId y = silu(net, "mb.silu1", net.conv_bn("mb.expand", x, 8, 32, 1));
+  y = silu(net, "mb.silu2", net.conv_bn("mb.depthwise", y, 32, 32, 3, 32));
+  const NodeId squeezed =
+      net.conv("mb.reduce", net.op("mb.pool", models::GlobalAvgPool{}, {y}), 32, 4, 1, 1, true);
+  const NodeId excited = net.conv("mb.excite", silu(net, "mb.silu3", squeezed), 4, 32, 1, 1, true);
+  y = net.op("mb.gated", models::Mul{}, {y, net.op("mb.gate", models::Sigmoid{}, {excited})});
+  x = net.op("mb.sum", models::Add{}, {net.conv_bn("mb.project", y, 32, 8, 1), x});
+  x = silu(net, "head.silu", net.conv_bn("head.conv", x, 8, 32, 1));
+  x = net.op("flat", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  return net.finish(net.linear("head", x, 32, 5), 5);
+}
+
+// Every BatchNorm gets the moments that its input has for these images.
+void measure(models::Model& model, const at::Tensor& images) {
+  for (const auto& node : model.graph.nodes) {
+    if (!models::is<models::BatchNorm>(node)) continue;
+    models::Taps taps{{node.inputs[0]}, {}};
+    models::execute(model.graph, model.parameters, images, &taps);
+    model.parameters.at(node.params.at("mean")) = taps.values[0].mean(at::IntArrayRef{0, 2, 3});
+    model.parameters.at(node.params.at("variance")) =
+        taps.values[0].var(at::IntArrayRef{0, 2, 3}, false);
+  }
+}
+
+// Of functions, gates and sums without an activation, none has a BatchNorm after it.
+TEST(Moments, GiveRangesThatHoldInEfficientNetV2) {
+  auto model = efficient_net_v2(7);
+  const auto images = test::normal({64, 3, 12, 12}, 8);
+  measure(model, images);
+  QuantOptions options;
+  options.weights.num_bits = options.activations.num_bits = 8;
+  options.activations.range = ActivationRange::bn_statistics;
+  Student student = insert_quantizers(model, options);
+  calibrate(student, [] { return at::Tensor(); });
+  const auto centred = [&](const models::Graph& graph, const models::ParameterStore& parameters) {
+    const auto y = models::execute(graph, parameters, images);
+    return y - y.mean(at::IntArrayRef{0}, true);
+  };
+  const auto expected = centred(model.graph, model.parameters);
+  const auto found = centred(student.graph, student.parameters);
+  const auto norms = expected.square().sum() * found.square().sum();
+  EXPECT_GT(((expected * found).sum() / norms.sqrt()).item<double>(), 0.99);
+}
+
 }  // namespace
 }  // namespace zsq::quant
