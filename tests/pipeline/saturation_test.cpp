@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Covers also pipeline/arithmetic.
 // What a run says of x86 processors without VNNI.
 #include "pipeline/saturation.h"
 
