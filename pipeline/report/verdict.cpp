@@ -148,7 +148,11 @@ std::string verdict_of(const QuantizeReport& report) {
   const std::string verdict = verdict_on(report.synthetic, report.output_kind, report.outputs);
   if (verdict.empty()) return "";
   if (!report.pixel_range_known)
-    return std::string(kNothing) + ": the range of pixels is " + report.pixels +
+    return std::string(kNothing) +
+           (report.pixels.starts_with("not known")
+                ? ": the range of pixels is "
+                : ": the preprocessing seems to be a wrong one: ") +
+           report.pixels +
            ". Give the preprocessing that the network was trained with (--preset, or data.mean and "
            "data.std), or real images (--eval_data)";
   const bool unconfirmed = !report.pixels_confirmed && mood_of(verdict) == "good";

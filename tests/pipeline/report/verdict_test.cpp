@@ -124,6 +124,10 @@ TEST(Verdict, OfPixelsThatNothingConfirmsIsNotCalledGood) {
   report.pixels = "not known: why";
   EXPECT_TRUE(verdict_of(report).starts_with(
       "nothing can be said: the range of pixels is not known: why. Give the preprocessing"));
+  report.pixels = "its pixels are others";
+  EXPECT_TRUE(
+      verdict_of(report).starts_with("nothing can be said: the preprocessing seems to be a wrong "
+                                     "one: its pixels are others. Give"));
   // real images are measured as they are
   report.teacher = Accuracy{90, 99, 500};
   report.student = Accuracy{89.9, 99, 500};
