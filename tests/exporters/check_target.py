@@ -114,11 +114,27 @@ def onnxruntime_faults(graph):
     yield from openvino_faults(graph)
 
 
+def saturates(codes):
+    """Whether products with codes up to 255 of two neighbours of one sign leave 16 bits."""
+    rows = codes.astype(np.int64)
+    rows = (rows.transpose(0, 2, 3, 1) if rows.ndim == 4 else rows).reshape(len(rows), -1)
+    first, second = rows[:, 0:rows.shape[1] // 2 * 2:2], rows[:, 1::2]
+    return bool(((first * second > 0) & (np.abs(first + second) * 255 > 32767)).any())
+
+
 def openvino_faults(graph):
-    """Weights int8 with zero point 0, biases on the scale of the products."""
+    """Weights int8 with zero point 0, or uint8 with 128 where int8 codes would saturate in 16 bits, and only there;
+    biases on the scale of the products."""
     for node in graph.of_type(*LAYERS):
         weight = graph.made_by(node.input[1], "DequantizeLinear")
-        if weight is None or graph.arrays[weight.input[2]].any():
+        zero = None if weight is None else graph.arrays[weight.input[2]]
+        codes = graph.arrays.get(weight.input[0]) if zero is not None else None
+        if zero is None:
+            yield f"{node.name}: its weight is no codes"
+        elif zero.dtype == np.uint8 and codes is not None and (zero == 128).all():
+            if not saturates(codes.astype(np.int64) - 128):
+                yield f"{node.name}: its weight is uint8 without need"
+        elif zero.any():
             yield f"{node.name}: its weight is no codes with zero point 0"
 
 
