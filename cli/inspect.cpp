@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "pipeline/output_words.h"
 #include "pipeline/scheme.h"
 #include "pipeline/sensitivity.h"
 
@@ -38,8 +39,8 @@ void print_report(const InspectReport& r) {
                 static_cast<long long>(layer.macs), bits_text(layer).c_str());
   std::printf("\nmodel       %s (%s%s%s)\n", r.model.c_str(), r.format.c_str(),
               r.producer.empty() ? "" : ", by ", r.producer.c_str());
-  std::printf("input       %s, %lld classes\n", shape_text(r.input_shape, 0).c_str(),
-              static_cast<long long>(r.classes));
+  std::printf("input       %s, %s\n", shape_text(r.input_shape, 0).c_str(),
+              pipeline::outputs_in_words(r.output_kind, r.classes).c_str());
   std::printf("parameters  %lld, %.1f million MACs per image\n",
               static_cast<long long>(r.parameters), static_cast<double>(r.macs) / 1e6);
   std::printf("BatchNorm   %s: %s\n", r.batch_norm.c_str(), r.explanation.c_str());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "losses/divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "models/operators.h"
@@ -62,6 +63,7 @@ InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& re
   report.architecture = model.architecture;
   report.input_shape.assign(model.graph.input_shape.begin(), model.graph.input_shape.end());
   report.classes = model.classes;
+  report.output_kind = losses::name_of(model.graph.signature.kind);
   report.layers = list_layers(model);
   for (const InspectLayer& layer : report.layers) {
     report.parameters += layer.parameters;
@@ -137,6 +139,7 @@ std::string to_json(const InspectReport& report) {
                          {"architecture", report.architecture},
                          {"input_shape", report.input_shape},
                          {"classes", report.classes},
+                         {"output_kind", report.output_kind},
                          {"parameters", report.parameters},
                          {"macs", report.macs},
                          {"quantizable", report.quantizable},

@@ -20,8 +20,9 @@ struct InspectLayer {
 
 struct InspectReport {
   std::string model, format, producer, architecture;
-  std::vector<std::int64_t> input_shape;  // C, H, W
-  std::int64_t classes = 0, parameters = 0, macs = 0;
+  std::vector<std::int64_t> input_shape;               // C, H, W
+  std::int64_t classes = 0, parameters = 0, macs = 0;  // classes: how many outputs there are
+  std::string output_kind = "logits";                  // or "scores", "values": what they mean
   bool quantizable = false;
   std::string batch_norm;   // "usable", "folded", "none"
   std::string explanation;  // of that verdict, with what to do

@@ -104,14 +104,6 @@ struct SyntheticResult {
   double largest_share = 0;
 };
 
-// A stage of a run: what it was thought to take, what it took, and what it gained.
-struct StageResult {
-  std::string name;
-  double estimate = 0, seconds = 0;
-  std::string outcome;  // "kept", "rejected: ...", "skipped: ..."; empty: not run yet
-  std::vector<SyntheticResult> synthetic;  // after the stage, before it was rejected
-};
-
 // What x86 processors without VNNI compute of model.onnx at their runtimes' defaults, where
 // products of two neighbouring codes are added in 16 bits (quant/pair_bound.h).
 struct SaturationResult {
@@ -120,9 +112,18 @@ struct SaturationResult {
   // wider, and the mean factor of the latter.
   std::int64_t bounded = 0, narrowed = 0;
   double mean_factor = 1;
-  // Of what such a processor computes, on the held-out synthetic images, where it is not the same.
+  // Of what such a processor computes, on the held-out images, where it is not the same.
+  std::vector<SyntheticResult> synthetic;
   std::optional<double> agreement, divergence;
   std::string words;  // "yes, ..." or "no, ...": the same on every x86 processor
+};
+
+// A stage of a run: what it was thought to take, what it took, and what it gained.
+struct StageResult {
+  std::string name;
+  double estimate = 0, seconds = 0;
+  std::string outcome;  // "kept", "rejected: ...", "skipped: ..."; empty: not run yet
+  std::vector<SyntheticResult> synthetic;  // after the stage, before it was rejected
 };
 
 struct QuantizeReport {

@@ -107,7 +107,8 @@ std::optional<SaturationResult> measure_saturation(const quant::Student& student
     images.images = images.images.cpu();
     images.logits = images.logits.cpu();
   }
-  const PooledResult all = pool(measure_on(on_cpu, network.graph, model.parameters));
+  result.synthetic = measure_on(on_cpu, network.graph, model.parameters);
+  const PooledResult all = pool(result.synthetic);
   result.agreement = all.agreement;
   result.divergence = all.divergence;
   result.words = in_words(result);

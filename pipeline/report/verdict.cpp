@@ -17,6 +17,7 @@ namespace {
 constexpr const char *kNothing = "nothing can be said", *kNoExperience = "no experience",
                      *kOtherwise = "decides otherwise than the float network too often",
                      *kAsAccurate = "as accurate as the float network", *kLoses = "loses ",
+                     *kSaturated = "on x86 processors without VNNI, where sums saturate, ",
                      *kUnconfirmed =
                          "if its pixels are as the preprocessing says, which nothing in the file "
                          "confirms, ";
@@ -141,7 +142,9 @@ std::string verdict_on_real(const RealResult& real, const std::string& kind, std
          figures;
 }
 
-std::string verdict_of(const QuantizeReport& report) {
+namespace {
+
+std::string verdict_of_exact(const QuantizeReport& report) {
   if (report.student)
     return verdict_on_real({*report.teacher, *report.student, report.real_agreement.value_or(1)},
                            report.output_kind, report.outputs);
@@ -159,9 +162,21 @@ std::string verdict_of(const QuantizeReport& report) {
   return (unconfirmed ? kUnconfirmed : "") + verdict;
 }
 
+}  // namespace
+
+std::string verdict_of(const QuantizeReport& report) {
+  const std::string verdict = verdict_of_exact(report);
+  if (!report.saturation || mood_of(verdict) != "good") return verdict;
+  const std::string elsewhere =
+      verdict_on(report.saturation->synthetic, report.output_kind, report.outputs);
+  const bool worse = !elsewhere.empty() && mood_of(elsewhere) != "good";
+  return worse ? kSaturated + elsewhere : verdict;
+}
+
 std::string mood_of(const std::string& verdict) {
   for (const char* words : {kNothing, kNoExperience, kUnconfirmed})
     if (verdict.starts_with(words)) return "fair";
+  if (verdict.starts_with(kSaturated)) return mood_of(verdict.substr(std::strlen(kSaturated)));
   if (verdict.starts_with(kAsAccurate)) return "good";
   if (verdict.starts_with(kLoses)) {
     const double points = std::atof(verdict.c_str() + std::strlen(kLoses));

@@ -37,7 +37,8 @@ std::string verdict_on_real(const RealResult& real, const std::string& kind = "l
 
 // The sentence of a run: on real images if there were any, else on synthetic ones, if their pixels
 // are those of the network's training. Where only the user says that they are, a good verdict holds
-// on this condition.
+// on this condition. What is good, but not on x86 processors without VNNI (report.saturation), is
+// judged by what these compute.
 std::string verdict_of(const QuantizeReport& report);
 
 // How a page shows a sentence (pipeline/report/page.h): "good", "fair" or "bad". Of real images

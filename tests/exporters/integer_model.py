@@ -212,7 +212,7 @@ class Interpreter:
         return x.mean(axis=(2, 3), keepdims=True, dtype=F32)
 
     def AveragePool(self, attributes, x):
-        assert not any(attributes["pads"]) and not attributes["ceil_mode"]
+        assert not any(attributes["pads"]) and not attributes.get("ceil_mode", 0)
         view = windows(value_of(x), attributes["kernel_shape"], attributes["strides"], (1, 1))
         return view.mean(axis=(4, 5), dtype=F32)
 

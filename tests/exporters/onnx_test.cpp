@@ -112,7 +112,7 @@ TEST(ExportOnnx, LayersOfDifferentBitsRunInIntegers) {
   QuantOptions options = test::scheme(4, 4);
   options.weights.layer_bits = {{"stem", 8}, {"a1", 2}, {"a2", 7}, {"b1", 5}, {"b2", 3}, {"fc", 6}};
   options.activations.layer_bits = {{"a1", 6}, {"a2", 3}, {"b1", 5}, {"b2", 7}, {"fc", 8}};
-  const quant::Student student = test::student_of(test::awkward_network(), options);
+  const quant::Student student = test::student_of(test::awkward_network(4), options);
   const fs::path path = file("mixed.onnx");
   const ExportReport report = export_onnx(student, path, {});
   EXPECT_EQ(count_of(report, "Conv2d", "int8"), 5);

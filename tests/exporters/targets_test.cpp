@@ -126,6 +126,34 @@ TEST(Targets, EveryOperatorIsWrittenForEach) {
   }
 }
 
+// Pads that count are 0.0, whatever the zero point is, and windows that reach beyond the map have
+// the divisor of PyTorch, in runtimes that have other ideas of both.
+TEST(Targets, AveragePoolsWithPadsAreTheSameInEach) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  test::NetworkBuilder net({3, 15, 15});
+  auto x = net.conv_bn("a", net.input(), 3, 8);  // no ReLU: the zero point is none of the ends
+  x = net.op("pads", models::AvgPool{{3, 3}, {1, 1}, {1, 1, 1, 1}, false, true}, {x});
+  x = net.conv_bn("b", x, 8, 8);
+  x = net.op("overhangs", models::AvgPool{{3, 3}, {2, 2}, {0, 0, 0, 0}, true, true}, {x});
+  x = net.conv_bn("c", x, 8, 8);
+  x = net.op("both", models::AvgPool{{2, 2}, {2, 2}, {1, 1, 0, 0}, true, true}, {x});
+  x = net.op("excludes", models::AvgPool{{3, 3}, {2, 2}, {1, 1, 1, 1}, true, false}, {x});
+  x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  const models::Model network = net.finish(net.linear("fc", x, 8, 10), 10);
+  const at::Tensor images = test::normal({16, 3, 15, 15}, 11);
+  for (const Target target : {Target::onnxruntime, Target::openvino}) {
+    const quant::Student student = test::student_of(network, test::scheme(8, 8, target));
+    const std::string name(enum_name(target));
+    const fs::path path = file("pools_" + name);
+    export_onnx(student, path, {});
+    const test::TargetResult result = test::check_target(name, path, images);
+    const at::Tensor expected = logits_of(student, images);
+    EXPECT_LE((result.logits - expected).abs().max().item<double>(),
+              0.02 * expected.abs().max().item<double>())
+        << name;
+  }
+}
+
 // zsq reads back what it writes, UINT4 and int8 codes among it.
 TEST(Targets, EachReloadsAsTheSameFunction) {
   const at::Tensor images = test::normal({8, 3, 16, 16}, 10);

@@ -67,6 +67,7 @@ TEST(Saturation, ARunThatMaySaturateSaysWhatItLoses) {
   ASSERT_TRUE(report.saturation && report.saturation->divergence && report.divergence);
   EXPECT_GE(report.saturation->layers, 1);
   EXPECT_GT(*report.saturation->divergence, 2 * *report.divergence);
+  EXPECT_EQ(report.saturation->synthetic.size(), 2u);
   EXPECT_EQ(report.saturation->words.find("no"), 0u) << report.saturation->words;
   EXPECT_NE(report.saturation->words.find("quantize.weights.saturation"), std::string::npos);
 }

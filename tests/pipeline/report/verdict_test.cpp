@@ -138,6 +138,23 @@ TEST(Verdict, OfPixelsThatNothingConfirmsIsNotCalledGood) {
   EXPECT_EQ(verdict_of(QuantizeReport()), "");
 }
 
+// A file that computes something else on half of the machines is not good.
+TEST(Verdict, IsThatOfTheProcessorsThatSaturate) {
+  QuantizeReport report;
+  report.outputs = 10;
+  report.synthetic = {{"dead_leaves", 64, 1e-3, 0.98, 0.5}, {"optimised", 64, 1e-4, 1, 0.1}};
+  report.saturation = SaturationResult{};
+  const std::string good = verdict_of(report);
+  EXPECT_EQ(mood_of(good), "good");
+  report.saturation->synthetic = {{"dead_leaves", 64, 2, 0.5, 0.5}, {"optimised", 64, 2, 0.4, 0.1}};
+  EXPECT_EQ(mood_of(verdict_of(report)), "bad");
+  EXPECT_TRUE(verdict_of(report).starts_with(
+      "on x86 processors without VNNI, where sums saturate, much worse"))
+      << verdict_of(report);
+  report.saturation->synthetic = report.synthetic;
+  EXPECT_EQ(verdict_of(report), good);
+}
+
 TEST(Verdict, HasAMood) {
   EXPECT_EQ(mood_of(verdict_at(0.1)), "good");
   EXPECT_EQ(mood_of(verdict_at(0.2)), "fair");
