@@ -26,7 +26,7 @@ struct Writer {
   const models::ParameterStore& parameters;
   const Values& inputs;
   const models::Shape& shape;
-  bool pads_alone = false;  // what an average pool counts as 0 stands in a Pad before it
+  const Requantize& requantize;
 
   std::string plain(const std::string& op_type, OnnxBuilder::Attributes attributes = {}) const {
     return builder.node(op_type, inputs, node.name, std::move(attributes));
@@ -111,7 +111,7 @@ struct Writer {
   std::string operator()(const models::AvgPool& op) const {
     const models::Pads beyond = beyond_pads(op);
     const bool counts = op.count_include_pad && op.pads != models::Pads{};
-    const bool apart = pads_alone || beyond[2] > 0 || beyond[3] > 0;
+    const bool apart = requantize || beyond[2] > 0 || beyond[3] > 0;
     models::Pads pads = op.pads;
     Values x = inputs;
     if (counts && apart) {
@@ -120,14 +120,19 @@ struct Writer {
                         {inputs[0], builder.integers(node.name + ".pads",
                                                      {0, 0, top, left, 0, 0, bottom, right})},
                         node.name + ".padded")};
+      if (requantize) x = {requantize(x[0])};
       pads = {};
     }
     for (std::size_t i = 2; i < 4; ++i) pads[i] += beyond[i];
+    // Without pads both values mean the same, but onnxruntime's integer pool sums otherwise.
+    const bool without = op.pads == models::Pads{} && !op.ceil_mode;
+    const bool includes = without ? op.count_include_pad : counts && !apart;
     return builder.node("AveragePool", x, node.name,
                         {{"kernel_shape", list(op.kernel)},
                          {"strides", list(op.stride)},
                          {"pads", list(pads)},
-                         {"count_include_pad", flag(counts && !apart)}});
+                         {"ceil_mode", flag(false)},
+                         {"count_include_pad", flag(includes)}});
   }
   models::Pads beyond_pads(const models::AvgPool& op) const {
     models::Pads beyond{};
@@ -197,8 +202,8 @@ OnnxBuilder::Attributes conv_attributes(const models::Conv2d& conv,
 
 std::string add_float_op(OnnxBuilder& builder, const models::Node& node,
                          const models::ParameterStore& parameters, const Values& inputs,
-                         const models::Shape& shape, bool pads_alone) {
-  return std::visit(Writer{builder, node, parameters, inputs, shape, pads_alone}, node.op);
+                         const models::Shape& shape, const Requantize& requantize) {
+  return std::visit(Writer{builder, node, parameters, inputs, shape, requantize}, node.op);
 }
 
 }  // namespace zsq::exporters

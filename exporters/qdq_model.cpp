@@ -64,9 +64,8 @@ class Converter {
     } else {
       OnnxBuilder::Values inputs;
       for (const NodeId input : node.inputs) inputs.push_back(value(input));
-      const std::string result =
-          add_float_op(builder_, node, student_.parameters, inputs, shapes_[node.inputs[0]],
-                       counts_pads_of_other_codes(node));
+      const std::string result = add_float_op(builder_, node, student_.parameters, inputs,
+                                              shapes_[node.inputs[0]], requantized_pads(node));
       const auto* pool = models::get_if<models::GlobalAvgPool>(node);
       if (pool && !pool->keepdims) {
         pooled_[id] = result;
@@ -77,12 +76,19 @@ class Converter {
   }
 
   // OpenVINO 2026.4.1 pads the codes of an average pool that counts its pads with 0 instead of the
-  // zero point.
-  bool counts_pads_of_other_codes(const models::Node& node) const {
+  // zero point, and makes such a pool of a Pad before one, unless codes are between them.
+  Requantize requantized_pads(const models::Node& node) {
     const auto* pool = models::get_if<models::AvgPool>(node);
-    if (!pool || !pool->count_include_pad || pool->pads == models::Pads{}) return false;
+    if (!pool || !pool->count_include_pad || pool->pads == models::Pads{}) return {};
     const auto* quantizer = calibrated_quantizer(student_, node.inputs[0]);
-    return quantizer && activation_grid(student_, *quantizer).zero_point != 0;
+    if (!quantizer || activation_grid(student_, *quantizer).zero_point == 0) return {};
+    return [this, &node](const std::string& padded) {
+      const CodeTensor& grid = codes_.at(node.inputs[0]);
+      const std::string codes =
+          builder_.node("QuantizeLinear", {padded, grid.scale, grid.zero_point}, padded + ".codes");
+      return builder_.node("DequantizeLinear", {codes, grid.scale, grid.zero_point},
+                           padded + ".values");
+    };
   }
 
   // What the network's file does with the output, in float.

@@ -149,7 +149,7 @@ TEST(Verdict, IsThatOfTheProcessorsThatSaturate) {
   report.saturation->synthetic = {{"dead_leaves", 64, 2, 0.5, 0.5}, {"optimised", 64, 2, 0.4, 0.1}};
   EXPECT_EQ(mood_of(verdict_of(report)), "bad");
   EXPECT_TRUE(verdict_of(report).starts_with(
-      "on x86 processors without VNNI, where sums saturate, much worse"))
+      "on x86 processors without VNNI, where sums saturate, unusable"))
       << verdict_of(report);
   report.saturation->synthetic = report.synthetic;
   EXPECT_EQ(verdict_of(report), good);
