@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""inspect, evaluate, compare, export, generate and check, beside what the program prints."""
+import importlib.util
+import json
+import signal
+import subprocess
+import unittest
+
+import numpy as np
+import tiny
+from tiny import SHORT
+
+import zsq
+from zsq import _program
+
+
+def printed(*words):
+    said = subprocess.run([_program.find(), *map(str, words), "--format", "json", "--quiet"], capture_output=True,
+                          text=True, check=True)
+    return json.loads(said.stdout)
+
+
+class Verbs(tiny.WithFolder):
+    def setUp(self):
+        super().setUp()
+        self.report = zsq.quantize(self.model, output=self.folder / "out", recipe="instant", progress=False,
+                                   settings=SHORT)
+        random = np.random.default_rng(1)
+        self.images = self.folder / "images.npz"
+        np.savez(self.images, images=random.random((20, 3, 16, 16), np.float32), labels=np.arange(20) % 5)
+
+    def test_inspect(self):
+        result = zsq.inspect(self.model, scheme="W4A4")
+        self.assertEqual(dict(result), printed("inspect", self.model, "--scheme", "W4A4"))
+        self.assertEqual((result.quantizable, result.input_shape, result["classes"]), (True, (3, 16, 16), 5))
+        self.assertEqual(zsq.inspect(tiny.network(batch_norm=False)).quantizable, False)
+        with self.assertRaises(zsq.ZsqError) as raised:
+            zsq.inspect(self.images)
+        self.assertEqual(raised.exception.exit_code, 2)
+
+    def test_evaluate(self):
+        ours = zsq.evaluate(self.report, self.images, progress=False)
+        theirs = printed("eval", self.folder / "out", "--data", self.images)
+        self.assertEqual((ours.top1, ours.top5, ours.images), (theirs["top1"], theirs["top5"], 20))
+        few = zsq.evaluate(tiny.network(), self.images, preset="cifar10", max_images=10, batch_size=3, progress=False)
+        self.assertEqual((few.images, few.top5), (10, 100.0))
+
+    def test_compare(self):
+        result = zsq.compare(self.model, self.report, count=8, preset="cifar10", progress=False)
+        self.assertEqual(dict(result), printed("compare", self.model, self.folder / "out", "-n", 8, "--preset",
+                                               "cifar10"))
+        self.assertEqual({layer["name"] for layer in result.layers}, {"conv0", "conv1", "fc"})
+        same = zsq.compare(tiny.network(), self.model, count=8, preset="cifar10", progress=False)
+        self.assertEqual((same.agreement, same.divergence), (1, 0))
+
+    def test_export(self):
+        result = zsq.export(self.report, "generic")
+        self.assertEqual(result.path, self.folder / "out/model.generic.onnx")
+        self.assertTrue(result.path.exists())
+        self.assertEqual([layer["name"] for layer in result.layers], ["conv0", "conv1", "fc"])
+        other = zsq.export(self.folder / "out", "tflite", self.folder / "named.tflite", model=self.model)
+        self.assertEqual(other.path, self.folder / "named.tflite")
+        with self.assertRaises(zsq.ZsqError) as raised:
+            zsq.export(self.report, "tensorrrt")
+        self.assertEqual(raised.exception.exit_code, 2)
+        self.assertIn("tensorrt", str(raised.exception))
+        self.assertFalse(str(raised.exception).startswith("zsq:"))
+
+    def test_generate(self):
+        seen = []
+        options = {"preset": "cifar10", "seed": 1, "threads": 1, "settings": {"generate.images.steps": 5}}
+        result = zsq.generate(tiny.network(), self.folder / "new", 8, form="npz", progress=seen.append, **options)
+        self.assertTrue(result.files and all(path.exists() for path in result.files), result.files)
+        self.assertEqual(result["images"], 8)
+        self.assertEqual(({p.phase for p in seen}, seen[-1].step, seen[-1].total), ({"images"}, 100, 100))
+        self.assertIn("cross_entropy", seen[-1].metrics)
+        with self.assertRaises(zsq.ZsqError) as raised:
+            zsq.generate(tiny.network(batch_norm=False), self.folder / "none", 8, preset="cifar10", progress=False)
+        self.assertEqual(raised.exception.exit_code, 4)
+
+    def test_generate_stops(self):
+        def interrupt(_):
+            signal.raise_signal(signal.SIGINT)
+
+        for error, progress in ((KeyboardInterrupt, interrupt), (zsq.ZsqError, lambda _: False)):
+            with self.subTest(error), self.assertRaises(error) as raised:
+                zsq.generate(self.model, self.folder / "new", 256, preset="cifar10", progress=progress, threads=1,
+                             settings={"generate.images.steps": 5000})
+            self.assertEqual(getattr(raised.exception, "exit_code", 75), 75)
+            self.assertFalse(list((self.folder / "new").glob("*")) if (self.folder / "new").exists() else [])
+
+    def test_check(self):
+        if importlib.util.find_spec("onnxruntime") is None:
+            self.skipTest("no onnxruntime")
+        result = zsq.check(self.report, images=8, latency=False)
+        self.assertTrue(result.equal, result)
+        self.assertIn("onnxruntime", {row["runtime"] for row in result.rows})
+        self.assertIn("<td>onnxruntime</td>", result._repr_html_())
+
+
+if __name__ == "__main__":
+    unittest.main()
