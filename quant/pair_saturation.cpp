@@ -78,7 +78,7 @@ class PairSaturation : public models::CustomOp {
   at::Tensor forward(const std::vector<at::Tensor>& inputs,
                      const models::ParameterStore& parameters) const override {
     const at::Tensor& y = inputs[0];
-    const at::Tensor step = parameters.at(input_), zero = parameters.at(zero_point_);
+    const at::Tensor &step = parameters.at(input_), &zero = parameters.at(zero_point_);
     const at::Tensor codes = ((inputs[1] / step).round() + zero).cpu().contiguous();
     const auto zero_code = zero.item<float>();
     const bool map = codes.dim() == 4;
@@ -107,7 +107,7 @@ class PairSaturation : public models::CustomOp {
   }
 
   // rows [K, L]; lost [channels, ...] of L values each.
-  void lose(const at::Tensor& rows, at::Tensor lost) const {
+  void lose(const at::Tensor& rows, const at::Tensor& lost) const {
     const std::int64_t n = rows.size(1);
     const float* x = rows.const_data_ptr<float>();
     float* out = lost.mutable_data_ptr<float>();

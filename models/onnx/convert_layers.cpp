@@ -22,7 +22,7 @@ bool has_dynamo_fold(Call& call, const std::string& weight) {
 }
 
 std::string bias_of_fold(Call& call, const std::string& weight, const at::Tensor& bias) {
-  const auto name = weight + "_bias";
+  auto name = weight + "_bias";
   call.charge(static_cast<double>(bias.numel()), at::kFloat);
   call.model().parameters.set(name, bias.to(at::kFloat).clone(at::MemoryFormat::Contiguous));
   return name;

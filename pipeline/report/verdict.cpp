@@ -165,7 +165,7 @@ std::string verdict_of_exact(const QuantizeReport& report) {
 }  // namespace
 
 std::string verdict_of(const QuantizeReport& report) {
-  const std::string verdict = verdict_of_exact(report);
+  std::string verdict = verdict_of_exact(report);
   if (!report.saturation || mood_of(verdict) != "good") return verdict;
   const std::string elsewhere =
       verdict_on(report.saturation->synthetic, report.output_kind, report.outputs);

@@ -84,6 +84,15 @@ Names all_readers(const std::vector<ExportedFile>& files) {
           "`, or name a Python that has it by --python or ZSQ_PYTHON");
 }
 
+std::string not_checked(const ExportedFile& file, const std::string& python) {
+  std::string words = file.path.filename().string();
+  words += " is not checked: " + python + " has no " + joined(readers_of(file).written_for);
+  words += "; `" + python + " -m pip install ";
+  words += readers_of(file).package;
+  words += "` brings it";
+  return words;
+}
+
 }  // namespace
 
 Target onnx_target(const std::string& target) {
@@ -140,10 +149,7 @@ FoundRuntimes find_runtimes(const std::vector<ExportedFile>& files, const fs::pa
     if (pairs.empty()) continue;
     for (const ExportedFile& file : files)
       if (std::ranges::none_of(pairs, [&](const auto& p) { return p.file.path == file.path; }))
-        observer.on_message(LogLevel::warning,
-                            file.path.filename().string() + " is not checked: " + last +
-                                " has no " + joined(readers_of(file).written_for) + "; `" + last +
-                                " -m pip install " + readers_of(file).package + "` brings it");
+        observer.on_message(LogLevel::warning, not_checked(file, last));
     return {std::move(python), std::move(pairs)};
   }
   refuse(files, asked, last);

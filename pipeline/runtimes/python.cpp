@@ -55,7 +55,7 @@ fs::path on_path(const std::string& name) {
 }
 
 fs::path named(const std::string& name, const std::string& by) {
-  const fs::path path = name.find('/') == std::string::npos ? on_path(name) : fs::absolute(name);
+  fs::path path = name.find('/') == std::string::npos ? on_path(name) : fs::absolute(name);
   if (!path.empty() && is_program(path)) return path;
   throw Error(ErrorCode::usage, by + ": '" + name +
                                     "' is no program; expected a Python 3 that has " +
@@ -67,7 +67,7 @@ fs::path of_source_tree() {
   std::error_code unreadable;
   fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
   for (; folder.has_relative_path(); folder = folder.parent_path()) {
-    const fs::path python = folder / ".deps/python/bin/python";
+    fs::path python = folder / ".deps/python/bin/python";
     if (fs::exists(folder / "scripts/install_deps.sh") && is_program(python)) return python;
   }
   return {};

@@ -33,8 +33,7 @@ void evaluate(const StageContext& context, const EvaluateStage& stage,
   }
   const auto measured = [&](const auto& network, const std::string& who) {
     context.say("evaluating the " + who + " on " + stage.data.eval_data);
-    const auto result =
-        measure(stage, network.graph, network.parameters, stage.data, context.observer);
+    auto result = measure(stage, network.graph, network.parameters, stage.data, context.observer);
     report.evaluation_seconds += result.seconds;
     return result;
   };
