@@ -9,8 +9,8 @@
 #include "core/observer.h"
 #include "formats/onnx.h"
 #include "models/load.h"
-#include "pipeline/session.h"
 #include "quant/pair_bound.h"
+#include "quant/qdq_chain.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {
@@ -95,22 +95,25 @@ std::optional<SaturationResult> measure_saturation(const quant::Student& student
     factors += (factor * wider).sum().item<double>();
   }
   if (result.narrowed > 0) result.mean_factor = factors / static_cast<double>(result.narrowed);
-  const models::Model model = load_any(file, {}, Device::cpu);
-  const quant::SaturatingNetwork network = quant::with_pair_saturation(
-      model.graph, model.parameters, int8_scales(formats::onnx::read(file).graph));
+  const formats::onnx::Model stored = formats::onnx::read(file);
+  models::LoadOptions reading;
+  reading.make_quantize_chain = quant::quantize_chain_factory();
+  const models::Model model = models::import_onnx(stored, reading);
+  const quant::SaturatingNetwork network =
+      quant::with_pair_saturation(model.graph, model.parameters, int8_scales(stored.graph));
   result.layers = network.layers;
   result.channels = network.channels;
-  result.words = in_words(result);
-  if (network.layers == 0 || held_out.empty()) return result;
-  std::vector<HeldOutImages> on_cpu = held_out;
-  for (HeldOutImages& images : on_cpu) {
-    images.images = images.images.cpu();
-    images.logits = images.logits.cpu();
+  if (network.layers > 0 && !held_out.empty()) {
+    std::vector<HeldOutImages> on_cpu = held_out;
+    for (HeldOutImages& images : on_cpu) {
+      images.images = images.images.cpu();
+      images.logits = images.logits.cpu();
+    }
+    result.synthetic = measure_on(on_cpu, network.graph, model.parameters);
+    const PooledResult all = pool(result.synthetic);
+    result.agreement = all.agreement;
+    result.divergence = all.divergence;
   }
-  result.synthetic = measure_on(on_cpu, network.graph, model.parameters);
-  const PooledResult all = pool(result.synthetic);
-  result.agreement = all.agreement;
-  result.divergence = all.divergence;
   result.words = in_words(result);
   return result;
 }

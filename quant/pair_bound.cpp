@@ -13,13 +13,6 @@
 namespace zsq::quant {
 namespace {
 
-// [C] or [] against [C, ...].
-at::Tensor along_rows(const at::Tensor& t, std::int64_t dims) {
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(t.dim() ? dims : 0), 1);
-  if (!shape.empty()) shape[0] = -1;
-  return t.reshape(shape);
-}
-
 // Of pairs [R, 2, P] what same-signed neighbours are beyond the bound, >= 0; [R, P].
 at::Tensor excess_of(const at::Tensor& pairs, std::int64_t bound) {
   const at::Tensor first = pairs.select(1, 0), second = pairs.select(1, 1);
@@ -42,6 +35,12 @@ std::int64_t pair_bound_of_layer(const models::Node& layer, const at::Tensor& we
   const bool depthwise = conv && conv->groups == weight.size(0) && weight.size(1) == 1;
   if (!input || depthwise) return 0;
   return pair_bound(input->spec().qmax - input->spec().qmin);
+}
+
+at::Tensor along_rows(const at::Tensor& t, std::int64_t dims) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(t.dim() ? dims : 0), 1);
+  if (!shape.empty()) shape[0] = -1;
+  return t.reshape(shape);
 }
 
 at::Tensor to_pairs(const at::Tensor& weight) {

@@ -25,6 +25,10 @@ constexpr std::int64_t pair_bound(std::int64_t largest_activation) {
 std::int64_t pair_bound_of_layer(const models::Node& layer, const at::Tensor& weight,
                                  const ActivationQuantizer* input);
 
+// What a grid has for each row, [C], or for all, [], in a shape that broadcasts to a weight [C,
+// ...] of so many dimensions.
+at::Tensor along_rows(const at::Tensor& t, std::int64_t dims);
+
 // A weight f32 [out, in / groups, kh, kw] or [out, in] as [out, 2, pairs]: first and second
 // neighbours. The second one of the last pair of an odd row is 0.
 at::Tensor to_pairs(const at::Tensor& weight);

@@ -139,9 +139,7 @@ std::shared_ptr<PairSaturation> saturation_of(const models::Graph& graph,
   const at::Tensor weight = parameters.at(weight_name->second).cpu();
   if (conv && conv->groups == weight.size(0) && weight.size(1) == 1) return nullptr;
   const at::Tensor step = scale->second.cpu();
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
-  shape[0] = -1;
-  const at::Tensor codes = (weight / (step.numel() > 1 ? step.view(shape) : step)).round();
+  const at::Tensor codes = (weight / along_rows(step, weight.dim())).round();
   auto op = std::make_shared<PairSaturation>(*input, conv, codes,
                                              step.numel() > 1 ? step : step.reshape({}));
   return op->channels() > 0 ? op : nullptr;

@@ -29,13 +29,8 @@ Steps steps_of(const at::Tensor& weight, const cuda_kernels::Grid& grid, const Q
   }
   const auto first = levels.slice(1, 0, 1), last = levels.slice(1, -1);
   const auto step = last.sub(first).div(levels.size(1) - 1);
-  const auto along = [&](const at::Tensor& t) {
-    std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
-    shape[0] = -1;
-    return t.reshape(shape);
-  };
-  return {grid.scale.mul(step.squeeze(1)), along(first.div(step)), along(last.div(step)),
-          levels.div(step).cpu()};
+  return {grid.scale.mul(step.squeeze(1)), along_rows(first.div(step), weight.dim()),
+          along_rows(last.div(step), weight.dim()), levels.div(step).cpu()};
 }
 
 }  // namespace

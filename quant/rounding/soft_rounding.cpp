@@ -18,13 +18,6 @@ at::Tensor gate(const at::Tensor& v) {
   return at::sigmoid(v).mul(kStretch).add(kBelow).clamp(0, 1);
 }
 
-// [C] or [] against a weight [C, ...].
-at::Tensor along_rows(const at::Tensor& t, const at::Tensor& weight) {
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(t.dim() ? weight.dim() : 0), 1);
-  if (!shape.empty()) shape[0] = -1;
-  return t.reshape(shape);
-}
-
 }  // namespace
 
 SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& weight,
@@ -32,7 +25,7 @@ SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& w
     : scale_name_(quantizer.scale_name()) {
   const at::NoGradGuard no_grad;
   const auto [scale, zero_point] = quantizer.grid(weight, parameters);
-  const auto steps = weight.div(along_rows(scale, weight));
+  const auto steps = weight.div(along_rows(scale, weight.dim()));
   floor_ = steps.floor();
   auto share = steps.sub(floor_);
   if (const auto levels = level_grids(quantizer, parameters).levels; levels.defined()) {
@@ -50,7 +43,8 @@ SoftRounding::SoftRounding(const WeightQuantizer& quantizer, const at::Tensor& w
 at::Tensor SoftRounding::on_grid(const at::Tensor& share,
                                  const models::ParameterStore& parameters) const {
   const auto steps = (gap_.defined() ? share.mul(gap_) : share).add(floor_);
-  return at::clamp(steps, lowest_, highest_).mul(along_rows(parameters.at(scale_name_), floor_));
+  return at::clamp(steps, lowest_, highest_)
+      .mul(along_rows(parameters.at(scale_name_), floor_.dim()));
 }
 
 at::Tensor SoftRounding::forward(const std::vector<at::Tensor>&,
