@@ -3,6 +3,7 @@
 // of students.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -63,8 +64,9 @@ class Builder {
 
   ModelT model_;
   SubGraphT* graph_;  // the only one of model_
-  std::vector<Sizes> shapes_;
-  std::vector<Kind> kinds_;
+  // A call may take a reference to one and add another for its next argument.
+  std::deque<Sizes> shapes_;
+  std::deque<Kind> kinds_;
   std::map<BuiltinOperator, std::uint32_t> codes_;
   std::map<std::string, int> names_;  // how often each was asked for
 };

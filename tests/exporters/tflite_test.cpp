@@ -13,13 +13,14 @@
 #include <algorithm>
 
 #include "exporters/export.h"
+#include "exporters/tflite/builder.h"
 #include "formats/atomic_file.h"
 #include "models/execute.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::tflite_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,6 +132,17 @@ TEST_P(Tflite, LitertComputesTheStudent) {
 INSTANTIATE_TEST_SUITE_P(Networks, Tflite, testing::ValuesIn(cases()),
                          [](const auto& info) { return testing::PrintToString(info.param); });
 
+// node(..., {x, builder.integers(...)}, ..., builder.kind(x)) adds a tensor between the two.
+TEST(TfliteBuilder, WhatItSaysOfATensorStaysWhereItIs) {
+  tflite::Builder builder;
+  const auto x = builder.input("x", {1, 2, 2, 3});
+  const tflite::Kind* kind = &builder.kind(x);
+  const tflite::Sizes* shape = &builder.shape(x);
+  for (int i = 0; i < 1000; ++i) builder.scalar("more", 1);
+  EXPECT_EQ(kind, &builder.kind(x));
+  EXPECT_EQ(shape, &builder.shape(x));
+}
+
 TEST(TfliteFile, HoldsTheMetadataOfTheRun) {
   const quant::Student student =
       test::student_of(flattened_map(), test::scheme(8, 8, Target::tflite));
@@ -150,4 +162,4 @@ TEST(TfliteFile, IsWhatTheTargetTableWrites) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::tflite_test
