@@ -7,7 +7,7 @@
 namespace zsq::analysis {
 namespace {
 
-constexpr double kWidth = 414, kNames = 134, kTexts = 86, kTop = 32, kRow = 18, kBar = 12;
+constexpr double kBarsWidth = 414, kNames = 134, kTexts = 86, kBarsTop = 32, kRow = 18, kBar = 12;
 constexpr std::size_t kLongestName = 19;
 
 // The end of a layer's name tells more than its beginning.
@@ -24,11 +24,11 @@ Svg bar_chart(const std::string& title, const std::vector<Bar>& bars, double ful
   const auto shows = [](double value) { return std::isfinite(value) && value > 0; };
   for (const Bar& bar : bars)
     if (shows(bar.value)) full = std::max(full, bar.value);
-  Svg svg(kWidth, kTop + kRow * static_cast<double>(bars.size()) + 6, title);
+  Svg svg(kBarsWidth, kBarsTop + kRow * static_cast<double>(bars.size()) + 6, title);
   svg.text({0, 16}, title, "ink", 14);
-  double top = kTop;
+  double top = kBarsTop;
   for (const Bar& bar : bars) {
-    const double length = shows(bar.value) ? (kWidth - kNames - kTexts) * bar.value / full : 0;
+    const double length = shows(bar.value) ? (kBarsWidth - kNames - kTexts) * bar.value / full : 0;
     svg.text({kNames - 6, top + 10}, elided(bar.name), "faint", 11, "end");
     if (length > 0) svg.rect({kNames, top}, length, kBar, series(bar.colour));
     svg.text({kNames + length + 6, top + 10}, bar.text, "ink", 11);

@@ -38,7 +38,8 @@ endfunction()
 
 # zsq_library(<folder> SOURCES ... DEPS ...): the static library zsq_<folder>, linking only its row of
 # the level table. zsq_test(<folder> SOURCES ... DEPS ...): the GoogleTest program <folder>_test; with
-# NETWORKS its tests wait for tests/networks.
+# NETWORKS its tests wait for tests/networks. Each test is one of ctest's; with PARTS <n> the program runs n times and
+# each run has its share of them: loading libtorch takes longer than most tests.
 function(zsq_library folder)
   cmake_parse_arguments(ARG "OWN_FLAGS;RUNS_ONCE" "" "SOURCES;DEPS" ${ARGN})
   add_library(zsq_${folder} STATIC ${ARG_SOURCES})
@@ -64,14 +65,25 @@ function(zsq_test folder)
   if(NOT ZSQ_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "WITHOUT_LIBTORCH;NETWORKS" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WITHOUT_LIBTORCH;NETWORKS" "PARTS" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${folder}_test ${ARG_SOURCES})
   zsq_test_flags(${folder}_test)
   target_link_libraries(${folder}_test PRIVATE ${ARG_DEPS} GTest::gtest_main)
   if(ZSQ_PRECOMPILED_HEADERS AND NOT ARG_WITHOUT_LIBTORCH)
     target_precompile_headers(${folder}_test REUSE_FROM zsq_precompiled_test)
   endif()
-  gtest_discover_tests(${folder}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${folder};${ARG_LABELS}" TIMEOUT 900
-                                  FIXTURES_REQUIRED "$<$<BOOL:${ARG_NETWORKS}>:networks>")
+  set(labels "${folder};${ARG_LABELS}")
+  set(needs "$<$<BOOL:${ARG_NETWORKS}>:networks>")
+  if(NOT ARG_PARTS)
+    gtest_discover_tests(${folder}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS "${labels}" TIMEOUT 900 FIXTURES_REQUIRED "${needs}")
+    return()
+  endif()
+  foreach(part RANGE 1 ${ARG_PARTS})
+    set(name ${folder}.part_${part})
+    math(EXPR index "${part} - 1")
+    add_test(NAME ${name} COMMAND ${folder}_test --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 900 FIXTURES_REQUIRED "${needs}"
+                                 ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_PARTS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

@@ -20,7 +20,7 @@ double weighted(const Rgb& rgb, const std::array<double, 3>& weights) {
   return weights[0] * rgb[0] + weights[1] * rgb[1] + weights[2] * rgb[2];
 }
 
-double luma(const std::uint8_t* rgb) {
+double bt601_luma(const std::uint8_t* rgb) {
   return to_byte(weighted(rgb, bt601::kLuma) + bt601::kBlack);
 }
 
@@ -60,7 +60,8 @@ Image through_nv12(const Image& image) {
       });
       for (double& part : sum) part /= pixels;
       const auto shared = chroma(sum);
-      for_each_pixel(result, top, left, [&](std::uint8_t* rgb) { to_rgb(luma(rgb), shared, rgb); });
+      for_each_pixel(result, top, left,
+                     [&](std::uint8_t* rgb) { to_rgb(bt601_luma(rgb), shared, rgb); });
     }
   return result;
 }

@@ -9,14 +9,17 @@
 namespace zsq::eval {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+[[noreturn]] void refuse_settings(const std::string& message) {
+  throw Error(ErrorCode::usage, message);
+}
 
 [[noreturn]] void refuse_unknown() {
   std::string known;
   for (const std::string& name : preset_names()) known += (known.empty() ? "" : ", ") + name;
-  refuse("the preprocessing of the images is not known; give --preset with a name (" + known +
-         ") or a file (preprocessor_config.json, config.json of timm), or at least the keys "
-         "data.mean and data.std (`zsq recipes --settings` lists all)");
+  refuse_settings(
+      "the preprocessing of the images is not known; give --preset with a name (" + known +
+      ") or a file (preprocessor_config.json, config.json of timm), or at least the keys "
+      "data.mean and data.std (`zsq recipes --settings` lists all)");
 }
 
 // The same key of two structs, one after the other.
@@ -50,8 +53,8 @@ struct TakeGiven {
   void operator()(std::array<double, n>& to, const std::optional<std::vector<double>>& from) const {
     if (!from) return;
     if (from->size() != n)
-      refuse("data.value_range is two numbers, the values of pixels 0 and 255; " +
-             std::to_string(from->size()) + " were given");
+      refuse_settings("data.value_range is two numbers, the values of pixels 0 and 255; " +
+                      std::to_string(from->size()) + " were given");
     std::copy_n(from->begin(), n, to.begin());
   }
 };
@@ -76,13 +79,14 @@ std::vector<double> per_channel(const std::string& key, const std::vector<double
       (given.size() == 1 || channels == 1))
     return std::vector<double>(channels, given[0]);
   if (channels == 3 && preset.empty())
-    refuse("data.mean and data.std are one number or three, one per channel; " +
-           std::to_string(given.size()) + " were given");
-  refuse(key + (preset.empty() ? "" : " of the preset '" + preset + "'") + " has " +
-         std::to_string(given.size()) + " numbers, the network takes images of " +
-         std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
-         ": give data.mean and data.std of one number, or of one per channel, as it was trained "
-         "with (--set data.mean=0.5 --set data.std=0.5)");
+    refuse_settings("data.mean and data.std are one number or three, one per channel; " +
+                    std::to_string(given.size()) + " were given");
+  refuse_settings(
+      key + (preset.empty() ? "" : " of the preset '" + preset + "'") + " has " +
+      std::to_string(given.size()) + " numbers, the network takes images of " +
+      std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
+      ": give data.mean and data.std of one number, or of one per channel, as it was trained "
+      "with (--set data.mean=0.5 --set data.std=0.5)");
 }
 
 // resize and crop_fraction say the same.
@@ -96,16 +100,17 @@ bool is_complete(const PreprocessingOptions& options) {
 void check(const Preprocessing& p) {
   const auto& [lowest, highest] = p.value_range;
   if (!(lowest < highest))
-    refuse("data.value_range: the value of pixel 0 has to be below that of pixel 255");
+    refuse_settings("data.value_range: the value of pixel 0 has to be below that of pixel 255");
   if (*std::min_element(p.std.begin(), p.std.end()) <= 0)
-    refuse("data.std: a deviation is above 0");
+    refuse_settings("data.std: a deviation is above 0");
   if (p.size.height < 1 || p.size.width < 1)
-    refuse("the size of the images is not known: give data.size");
+    refuse_settings("the size of the images is not known: give data.size");
   const auto shorter = std::min(p.size.height, p.size.width);
   if (p.resize > 0 && p.resize < shorter && p.crop_order != CropOrder::none)
-    refuse("data.resize (" + std::to_string(p.resize) +
-           ") is below the shorter side of data.size (" + std::to_string(shorter) +
-           "), which is cut from it; give the side that goes with the size, or data.crop_fraction");
+    refuse_settings(
+        "data.resize (" + std::to_string(p.resize) + ") is below the shorter side of data.size (" +
+        std::to_string(shorter) +
+        "), which is cut from it; give the side that goes with the size, or data.crop_fraction");
 }
 
 }  // namespace
@@ -148,7 +153,8 @@ Preprocessing resolve(const PreprocessingOptions& given, const ImageSize& own,
                       std::int64_t channels) {
   if (!is_given(given)) refuse_unknown();
   if (given.resize && given.crop_fraction)
-    refuse("data.resize and data.crop_fraction say the same in two ways; give one of them");
+    refuse_settings(
+        "data.resize and data.crop_fraction say the same in two ways; give one of them");
   const bool opens = !given.preset.empty() && !is_complete(given);
   const PreprocessingOptions keys = opens ? overlay(preset(given.preset, own), given) : given;
   if (!keys.mean || !keys.std) refuse_unknown();

@@ -9,7 +9,7 @@ namespace zsq::formats::exported {
 
 using nlohmann::json;
 using Argument = ExportedProgram::Argument;
-using Kind = Argument::Kind;
+using ArgumentKind = Argument::Kind;
 
 void fail(const std::string& what) { throw Error(ErrorCode::bad_input, what); }
 
@@ -53,7 +53,7 @@ double number_of(const json& value) {
 }
 
 Argument list_argument(const json& items, const char* of, int depth) {
-  Argument made{{}, Kind::list, 0, 0, {}, {}};
+  Argument made{{}, ArgumentKind::list, 0, 0, {}, {}};
   if (!items.is_array()) fail("its JSON holds no list of arguments");
   for (const auto& item : items) {
     // Symbolic sizes, and tensors that may be absent, are unions of their own; a tensor is
@@ -67,28 +67,28 @@ Argument list_argument(const json& items, const char* of, int depth) {
 bool read_scalar(const std::string& kind, const json& value, int depth, Argument& made) {
   const bool size = kind == "as_sym_int" || kind == "as_sym_bool" || kind == "as_sym_float";
   if (kind == "as_none") {
-    made.kind = Kind::none;
+    made.kind = ArgumentKind::none;
   } else if (kind == "as_bool" && value.is_boolean()) {
-    made.kind = Kind::boolean;
+    made.kind = ArgumentKind::boolean;
     made.integer = value.get<bool>();
   } else if (kind == "as_int" && value.is_number_integer()) {
-    made.kind = Kind::integer;
+    made.kind = ArgumentKind::integer;
     made.integer = value.get<std::int64_t>();
   } else if (kind == "as_float") {
-    made.kind = Kind::real;
+    made.kind = ArgumentKind::real;
     made.real = number_of(value);
   } else if (kind == "as_string" && value.is_string()) {
-    made.kind = Kind::text;
+    made.kind = ArgumentKind::text;
     made.text = value.get<std::string>();
   } else if (kind == "as_tensor") {
-    made.kind = Kind::tensor;
+    made.kind = ArgumentKind::tensor;
     made.text = text_of(value, "name");
   } else if (kind == "as_name" && value.is_string()) {
-    made.kind = Kind::symbol;
+    made.kind = ArgumentKind::symbol;
     made.text = value.get<std::string>();
   } else if (kind == "as_scalar_type" && value.is_number_integer()) {
     constexpr std::int64_t kFloats[][2] = {{6, 5}, {7, 6}, {8, 7}, {13, 15}}, kLong = 4;
-    made = {{}, Kind::dtype, kLong, 0, {}, {}};
+    made = {{}, ArgumentKind::dtype, kLong, 0, {}, {}};
     for (const auto& [in_file, type] : kFloats)
       if (value == in_file) made.integer = type;
   } else if (size) {
@@ -111,7 +111,7 @@ Argument argument_of(const json& given, int depth) {
   if (kind == "as_bools") return list_argument(value, "as_bool", depth);
   if (kind == "as_tensors" || kind == "as_optional_tensors")
     return list_argument(value, "as_tensor", depth);
-  made.kind = Kind::other;
+  made.kind = ArgumentKind::other;
   made.text = kind;
   return made;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace exported;
 using nlohmann::json;
-using Kind = ExportedProgram::Argument::Kind;
+using ArgumentKind = ExportedProgram::Argument::Kind;
 
 json parse(const std::string& text, const std::string& entry) {
   auto parsed = parse_json<json>(text);
@@ -50,7 +50,7 @@ void read_signature(const json& module, ExportedProgram& program) {
           text_of(value, "tensor_constant_name");
     } else if (kind == "user_input") {
       const auto argument = argument_of(member(value, "arg"), 0);
-      if (argument.kind != Kind::tensor) continue;
+      if (argument.kind != ArgumentKind::tensor) continue;
       ExportedProgram::Input input{argument.text, {}};
       for (const auto& size : list_of(member(tensors, argument.text.c_str()), "sizes"))
         input.shape.push_back(size_of_dimension(size));
@@ -61,7 +61,7 @@ void read_signature(const json& module, ExportedProgram& program) {
     const auto [kind, value] = choice(spec);
     if (kind != "user_output") continue;
     const auto argument = argument_of(member(value, "arg"), 0);
-    if (argument.kind == Kind::tensor) program.outputs.push_back(argument.text);
+    if (argument.kind == ArgumentKind::tensor) program.outputs.push_back(argument.text);
   }
 }
 

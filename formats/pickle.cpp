@@ -11,14 +11,14 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 }  // namespace
 
 const PickleValue* PickleValue::get(std::string_view key) const {
   const PickleValue* found = nullptr;
-  for (std::size_t i = 0; kind == Kind::dict && i + 1 < items.size(); i += 2)
-    if (items[i]->is(Kind::text) && items[i]->text == key) found = items[i + 1];
+  for (std::size_t i = 0; kind == PickleKind::dict && i + 1 < items.size(); i += 2)
+    if (items[i]->is(PickleKind::text) && items[i]->text == key) found = items[i + 1];
   return found;
 }
 
@@ -53,7 +53,7 @@ void PickleReader::charge(std::size_t bytes) {
   require(copied_ <= kMaxPickleCopies, "repeats its values too often");
 }
 
-PickleValue* PickleReader::make(Kind kind, std::string text) {
+PickleValue* PickleReader::make(PickleKind kind, std::string text) {
   require(values_.size() < kMaxPickleValues, "holds too many values");
   charge(text.size());
   PickleValue& value = values_.emplace_back();
@@ -75,7 +75,7 @@ void PickleReader::push(PickleValue* value) {
 }
 
 void PickleReader::push_integer(std::int64_t value) {
-  PickleValue* made = make(Kind::integer);
+  PickleValue* made = make(PickleKind::integer);
   made->integer = value;
   push(made);
 }
@@ -121,7 +121,7 @@ const PickleValue* PickleReader::next() {
 bool PickleReader::step_literal(unsigned char opcode) {
   const auto push_text = [&](std::size_t length) {
     const auto text = take(length);
-    push(make(Kind::text, {reinterpret_cast<const char*>(text.data()), text.size()}));
+    push(make(PickleKind::text, {reinterpret_cast<const char*>(text.data()), text.size()}));
   };
   switch (opcode) {
     case 0x80:  // PROTO
@@ -131,11 +131,11 @@ bool PickleReader::step_literal(unsigned char opcode) {
       require(number<std::uint64_t>() <= bytes_.size() - at_, "a frame is longer than the file");
       return true;
     case 'N':  // NONE
-      push(make(Kind::none));
+      push(make(PickleKind::none));
       return true;
     case 0x88:  // NEWTRUE
     case 0x89:  // NEWFALSE
-      push(make(Kind::boolean));
+      push(make(PickleKind::boolean));
       stack_.back()->integer = opcode == 0x88;
       return true;
     case 'J':  // BININT
@@ -148,14 +148,14 @@ bool PickleReader::step_literal(unsigned char opcode) {
       push_integer(number<std::uint16_t>());
       return true;
     case 'G':  // BINFLOAT, big-endian
-      push(make(Kind::real));
+      push(make(PickleKind::real));
       stack_.back()->number = std::bit_cast<double>(__builtin_bswap64(number<std::uint64_t>()));
       return true;
     case 0x8a: {  // LONG1
       const auto digits = take(number<std::uint8_t>());
       if (digits.size() > 8) {
-        push(
-            make(Kind::big_integer, {reinterpret_cast<const char*>(digits.data()), digits.size()}));
+        push(make(PickleKind::big_integer,
+                  {reinterpret_cast<const char*>(digits.data()), digits.size()}));
         return true;
       }
       const bool negative = !digits.empty() && (digits.back() & std::byte{0x80}) != std::byte{0};
@@ -182,13 +182,13 @@ bool PickleReader::step_container(unsigned char opcode) {
       marks_.push_back(stack_.size());
       return true;
     case ')':  // EMPTY_TUPLE
-      push(make(Kind::tuple));
+      push(make(PickleKind::tuple));
       return true;
     case ']':  // EMPTY_LIST
-      push(make(Kind::list));
+      push(make(PickleKind::list));
       return true;
     case '}':  // EMPTY_DICT
-      push(make(Kind::dict));
+      push(make(PickleKind::dict));
       return true;
     case 0x85:  // TUPLE1
     case 0x86:  // TUPLE2
@@ -197,7 +197,7 @@ bool PickleReader::step_container(unsigned char opcode) {
       return true;
     case 't': {  // TUPLE
       auto items = pop_to_mark();
-      push(make(Kind::tuple));
+      push(make(PickleKind::tuple));
       stack_.back()->items = std::move(items);
       return true;
     }
@@ -221,7 +221,7 @@ bool PickleReader::step_container(unsigned char opcode) {
 }
 
 void PickleReader::make_tuple(std::size_t count) {
-  PickleValue* tuple = make(Kind::tuple);
+  PickleValue* tuple = make(PickleKind::tuple);
   tuple->items.resize(count);
   for (std::size_t i = count; i-- > 0;) tuple->items[i] = pop();
   push(tuple);
@@ -230,18 +230,18 @@ void PickleReader::make_tuple(std::size_t count) {
 // What an opaque object is given is forgotten: nobody can know what its class does with it.
 void PickleReader::append(const std::vector<const PickleValue*>& values) {
   PickleValue* target = top();
-  if (target->is(Kind::opaque)) return;
-  require(target->is(Kind::list), "appends to what is not a list");
+  if (target->is(PickleKind::opaque)) return;
+  require(target->is(PickleKind::list), "appends to what is not a list");
   target->items.insert(target->items.end(), values.begin(), values.end());
 }
 
 void PickleReader::set_items(const std::vector<const PickleValue*>& keys_and_values) {
   PickleValue* target = top();
-  if (target->is(Kind::opaque)) return;
-  require(target->is(Kind::dict), "sets an item of what is not a dictionary");
+  if (target->is(PickleKind::opaque)) return;
+  require(target->is(PickleKind::dict), "sets an item of what is not a dictionary");
   require(keys_and_values.size() % 2 == 0, "sets a key without a value");
   for (std::size_t i = 0; i < keys_and_values.size(); i += 2)
-    require(!keys_and_values[i]->is(Kind::list) && !keys_and_values[i]->is(Kind::dict),
+    require(!keys_and_values[i]->is(PickleKind::list) && !keys_and_values[i]->is(PickleKind::dict),
             "uses a list or a dictionary as a key");
   target->items.insert(target->items.end(), keys_and_values.begin(), keys_and_values.end());
 }

@@ -9,7 +9,7 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 struct StorageType {
   std::string_view name;
@@ -94,8 +94,9 @@ bool is_type_tag(std::string_view global) {
 }
 
 bool is_integer_tuple(const PickleValue& value) {
-  return value.is(Kind::tuple) && std::all_of(value.items.begin(), value.items.end(),
-                                              [](const auto* v) { return v->is(Kind::integer); });
+  return value.is(PickleKind::tuple) &&
+         std::all_of(value.items.begin(), value.items.end(),
+                     [](const auto* v) { return v->is(PickleKind::integer); });
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ bool PickleReader::step_object(unsigned char opcode) {
     case 0x93: {  // STACK_GLOBAL
       const PickleValue* name = pop();
       const PickleValue* module = pop();
-      require(name->is(Kind::text) && module->is(Kind::text),
+      require(name->is(PickleKind::text) && module->is(PickleKind::text),
               "names a global with what is not text");
       push_global(module->text, name->text);
       return true;
@@ -121,7 +122,7 @@ bool PickleReader::step_object(unsigned char opcode) {
       return true;
     case 'b': {  // BUILD
       const PickleValue* state = pop();
-      require(top()->is(Kind::opaque) || top()->is(Kind::dict),
+      require(top()->is(PickleKind::opaque) || top()->is(PickleKind::dict),
               "gives a state to what is not an object");
       top()->state = state;
       return true;
@@ -136,20 +137,21 @@ bool PickleReader::step_object(unsigned char opcode) {
 
 void PickleReader::push_global(std::string_view module, std::string_view name) {
   require(module.size() + name.size() < kMaxName, "holds a name that is too long");
-  push(make(Kind::global, std::string(module) + '.' + std::string(name)));
+  push(make(PickleKind::global, std::string(module) + '.' + std::string(name)));
 }
 
 void PickleReader::reduce(bool is_new_object) {
   const PickleValue* arguments = pop();
   const PickleValue* callee = pop();
-  require(arguments->is(Kind::tuple), "calls with what is not a tuple");
-  require(callee->is(Kind::global) || callee->is(Kind::opaque), "calls what has no name");
+  require(arguments->is(PickleKind::tuple), "calls with what is not a tuple");
+  require(callee->is(PickleKind::global) || callee->is(PickleKind::opaque),
+          "calls what has no name");
   const std::string& name = callee->text;
   if (is_dangerous(name))
     fail("names " + name + ", which could run code when unpickled; refused, nothing was run. " +
          "Ask for a file with model.state_dict() only");
-  if (is_new_object || callee->is(Kind::opaque))
-    push(make(Kind::opaque, name));
+  if (is_new_object || callee->is(PickleKind::opaque))
+    push(make(PickleKind::opaque, name));
   else if (name == "collections.OrderedDict")
     push(ordered_dict(*arguments));
   else if (name == "torch._utils._rebuild_tensor" || name == "torch._utils._rebuild_tensor_v2")
@@ -158,24 +160,24 @@ void PickleReader::reduce(bool is_new_object) {
     require(!arguments->items.empty(), "tags nothing with a type");
     push(copy_of(*arguments->items[0]));
   } else if (name == "torch._utils._rebuild_parameter") {
-    require(!arguments->items.empty() &&
-                (arguments->items[0]->is(Kind::tensor) || arguments->items[0]->is(Kind::opaque)),
+    require(!arguments->items.empty() && (arguments->items[0]->is(PickleKind::tensor) ||
+                                          arguments->items[0]->is(PickleKind::opaque)),
             "makes a parameter of what is not a tensor");
     push(copy_of(*arguments->items[0]));
   } else
-    push(make(Kind::opaque, name));
+    push(make(PickleKind::opaque, name));
 }
 
 // OrderedDict() or, from Python 2, OrderedDict([[key, value], ...]).
 PickleValue* PickleReader::ordered_dict(const PickleValue& arguments) {
-  PickleValue* dict = make(Kind::dict);
+  PickleValue* dict = make(PickleKind::dict);
   if (arguments.items.empty()) return dict;
-  require(arguments.items.size() == 1 && arguments.items[0]->is(Kind::list),
+  require(arguments.items.size() == 1 && arguments.items[0]->is(PickleKind::list),
           "makes a dictionary of what is not a list");
   // One list can be named by many calls, so its copies are counted.
   charge(arguments.items[0]->items.size() * 2 * sizeof(void*));
   for (const PickleValue* pair : arguments.items[0]->items) {
-    require((pair->is(Kind::list) || pair->is(Kind::tuple)) && pair->items.size() == 2,
+    require((pair->is(PickleKind::list) || pair->is(PickleKind::tuple)) && pair->items.size() == 2,
             "makes a dictionary of what are not pairs");
     dict->items.insert(dict->items.end(), pair->items.begin(), pair->items.end());
   }
@@ -185,11 +187,12 @@ PickleValue* PickleReader::ordered_dict(const PickleValue& arguments) {
 // (storage, offset, sizes, strides, ...), in elements.
 PickleValue* PickleReader::rebuild_tensor(const PickleValue& arguments) {
   const auto& items = arguments.items;
-  require(items.size() >= 4 && items[0]->is(Kind::storage) && items[1]->is(Kind::integer) &&
-              is_integer_tuple(*items[2]) && is_integer_tuple(*items[3]) &&
-              items[2]->items.size() == items[3]->items.size() && items[2]->items.size() <= 64,
+  require(items.size() >= 4 && items[0]->is(PickleKind::storage) &&
+              items[1]->is(PickleKind::integer) && is_integer_tuple(*items[2]) &&
+              is_integer_tuple(*items[3]) && items[2]->items.size() == items[3]->items.size() &&
+              items[2]->items.size() <= 64,
           "describes a tensor with the wrong kinds of values");
-  PickleValue* tensor = make(Kind::tensor);
+  PickleValue* tensor = make(PickleKind::tensor);
   tensor->items.assign(items.begin(), items.begin() + 4);
   return tensor;
 }
@@ -198,21 +201,21 @@ PickleValue* PickleReader::rebuild_tensor(const PickleValue& arguments) {
 // ("module", class, file, source).
 PickleValue* PickleReader::persistent(const PickleValue& id) {
   const auto& items = id.items;
-  require(id.is(Kind::tuple) && items.size() >= 2 && items[0]->is(Kind::text) &&
-              items[1]->is(Kind::global),
+  require(id.is(PickleKind::tuple) && items.size() >= 2 && items[0]->is(PickleKind::text) &&
+              items[1]->is(PickleKind::global),
           "has a persistent id that PyTorch does not write");
-  if (items[0]->text == "module") return make(Kind::global, items[1]->text);
-  require(items[0]->text == "storage" && items.size() >= 5 && items[2]->is(Kind::text) &&
-              items[2]->text.size() < kMaxName && items[4]->is(Kind::integer) &&
+  if (items[0]->text == "module") return make(PickleKind::global, items[1]->text);
+  require(items[0]->text == "storage" && items.size() >= 5 && items[2]->is(PickleKind::text) &&
+              items[2]->text.size() < kMaxName && items[4]->is(PickleKind::integer) &&
               items[4]->integer >= 0,
           "has a storage that PyTorch does not write");
-  require(items.size() == 5 || items[5]->is(Kind::none),
+  require(items.size() == 5 || items[5]->is(PickleKind::none),
           "holds a view of a storage (PyTorch before 0.4); save it again with a newer PyTorch");
   const auto type = std::find_if(std::begin(kStorageTypes), std::end(kStorageTypes),
                                  [&](const auto& t) { return t.name == items[1]->text; });
   if (type == std::end(kStorageTypes))
     fail("element type " + items[1]->text + " is not one this program reads");
-  PickleValue* storage = make(Kind::storage, items[2]->text);
+  PickleValue* storage = make(PickleKind::storage, items[2]->text);
   storage->integer = items[4]->integer;
   storage->dtype = type->dtype;
   require(storages_.emplace(storage->text, type->dtype).first->second == type->dtype,

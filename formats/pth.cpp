@@ -18,7 +18,7 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 void require_little_endian(bool little) {
   if (!little)
@@ -59,7 +59,7 @@ std::map<std::string, Place> locate_storages(const InputFile& file, const Pickle
                                              std::uint64_t at) {
   std::map<std::string, Place> places;
   for (const PickleValue* key : keys.items) {
-    const auto dtype = key->is(Kind::text) ? dtypes.find(key->text) : dtypes.end();
+    const auto dtype = key->is(PickleKind::text) ? dtypes.find(key->text) : dtypes.end();
     if (dtype == dtypes.end())
       throw Error(ErrorCode::bad_input, "lists a storage that its pickle does not name");
     std::int64_t elements = 0;
@@ -78,7 +78,7 @@ std::map<std::string, Place> locate_storages(const InputFile& file, const Pickle
 
 bool is_magic(const PickleValue& value) {
   constexpr std::string_view kMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-  return value.is(Kind::big_integer) && value.text == kMagic;
+  return value.is(PickleKind::big_integer) && value.text == kMagic;
 }
 
 // Five pickles (magic number, version, machine, object, storage keys), then the storages.
@@ -92,13 +92,14 @@ NamedArrays read_legacy_layout(const InputFile& file) {
   };
   if (bytes.empty()) throw Error(ErrorCode::bad_input, "is empty");
   if (bytes[0] != std::byte{0x80} || !is_magic(*reader.next())) throw not_a_checkpoint();
-  if (const auto* version = reader.next(); !version->is(Kind::integer) || version->integer != 1001)
+  if (const auto* version = reader.next();
+      !version->is(PickleKind::integer) || version->integer != 1001)
     throw not_a_checkpoint();
   const PickleValue* little = reader.next()->get("little_endian");
-  require_little_endian(little && little->is(Kind::boolean) && little->integer != 0);
+  require_little_endian(little && little->is(PickleKind::boolean) && little->integer != 0);
   const PickleValue* object = reader.next();
   const PickleValue* keys = reader.next();
-  if (!keys->is(Kind::list)) throw not_a_checkpoint();
+  if (!keys->is(PickleKind::list)) throw not_a_checkpoint();
 
   const auto places = locate_storages(file, *keys, reader.storages(), reader.position());
   const StorageReader read = [&](const StridedView& view) {

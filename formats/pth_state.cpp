@@ -9,19 +9,19 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = PickleValue::Kind;
+using PickleKind = PickleValue::Kind;
 
 bool is_state_dict(const PickleValue& value) {
-  if (!value.is(Kind::dict)) return false;
+  if (!value.is(PickleKind::dict)) return false;
   std::size_t tensors = 0;
   for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
-    tensors += value.items[i]->is(Kind::text) && value.items[i + 1]->is(Kind::tensor);
+    tensors += value.items[i]->is(PickleKind::text) && value.items[i + 1]->is(PickleKind::tensor);
   return tensors > 0 && 2 * tensors > value.items.size() / 2;
 }
 
 void collect(const PickleValue& dict, const std::string& prefix, NamedViews& found) {
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2)
-    if (dict.items[i]->is(Kind::text) && dict.items[i + 1]->is(Kind::tensor))
+    if (dict.items[i]->is(PickleKind::text) && dict.items[i + 1]->is(PickleKind::tensor))
       add_view(prefix + dict.items[i]->text, *dict.items[i + 1], found);
 }
 
@@ -31,13 +31,13 @@ void walk_module(const PickleValue& module, const std::string& prefix, int depth
                  NamedViews& found) {
   if (depth > kMaxModuleDepth || ++visits > kMaxModuleVisits || prefix.size() > kMaxName)
     throw Error(ErrorCode::bad_input, "its pickled module is nested too deeply");
-  if (!module.is(Kind::opaque) || !module.state) return;
+  if (!module.is(PickleKind::opaque) || !module.state) return;
   for (const char* part : {"_parameters", "_buffers"})
     if (const PickleValue* dict = module.state->get(part)) collect(*dict, prefix, found);
   const PickleValue* children = module.state->get("_modules");
-  if (!children || !children->is(Kind::dict)) return;
+  if (!children || !children->is(PickleKind::dict)) return;
   for (std::size_t i = 0; i + 1 < children->items.size(); i += 2)
-    if (children->items[i]->is(Kind::text))
+    if (children->items[i]->is(PickleKind::text))
       walk_module(*children->items[i + 1], prefix + children->items[i]->text + ".", depth + 1,
                   visits, found);
 }

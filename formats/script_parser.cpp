@@ -5,19 +5,19 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = ScriptToken::Kind;
+using TokenKind = ScriptToken::Kind;
 
 class Parser : private ScriptReader {
  public:
   using ScriptReader::ScriptReader;
 
   ScriptFile run() {
-    while (!here(Kind::end)) {
+    while (!here(TokenKind::end)) {
       if (take_word("class")) {
         klass();
       } else if (take_word("def")) {
         function("");
-      } else if (here(Kind::newline)) {
+      } else if (here(TokenKind::newline)) {
         advance();
       } else {
         skip_line();  // imports and constants of the file
@@ -28,24 +28,24 @@ class Parser : private ScriptReader {
 
  private:
   void skip_line() {
-    while (!here(Kind::newline) && !here(Kind::end)) advance();
-    if (here(Kind::newline)) advance();
+    while (!here(TokenKind::newline) && !here(TokenKind::end)) advance();
+    if (here(TokenKind::newline)) advance();
   }
 
   // class Name(Module): attributes, which are skipped, and methods.
   void klass() {
     const auto name = need_name();
-    while (!here(Kind::newline) && !here(Kind::end)) advance();
-    need(Kind::newline, "the end of the line");
-    need(Kind::indent, "an indented block");
-    while (!here(Kind::dedent) && !here(Kind::end)) {
+    while (!here(TokenKind::newline) && !here(TokenKind::end)) advance();
+    need(TokenKind::newline, "the end of the line");
+    need(TokenKind::indent, "an indented block");
+    while (!here(TokenKind::dedent) && !here(TokenKind::end)) {
       if (take_word("def")) {
         function(name + ".");
       } else {
         skip_line();
       }
     }
-    if (here(Kind::dedent)) advance();
+    if (here(TokenKind::dedent)) advance();
   }
 
   void function(const std::string& prefix) {
@@ -67,11 +67,11 @@ class Parser : private ScriptReader {
 
   std::vector<Statement> block() {
     need(":");
-    need(Kind::newline, "the end of the line");
-    need(Kind::indent, "an indented block");
+    need(TokenKind::newline, "the end of the line");
+    need(TokenKind::indent, "an indented block");
     std::vector<Statement> statements;
-    while (!here(Kind::dedent) && !here(Kind::end)) statements.push_back(statement());
-    if (here(Kind::dedent)) advance();
+    while (!here(TokenKind::dedent) && !here(TokenKind::end)) statements.push_back(statement());
+    if (here(TokenKind::dedent)) advance();
     return statements;
   }
 
@@ -100,7 +100,7 @@ class Parser : private ScriptReader {
       return made;
     }
     simple_statement(made);
-    need(Kind::newline, "the end of the statement");
+    need(TokenKind::newline, "the end of the statement");
     return made;
   }
 
@@ -108,7 +108,7 @@ class Parser : private ScriptReader {
     if (take_word("pass")) return;
     if (take_word("return")) {
       made.kind = Statement::Kind::give;
-      if (!here(Kind::newline)) made.value = expressions();
+      if (!here(TokenKind::newline)) made.value = expressions();
       return;
     }
     made.kind = Statement::Kind::evaluate;

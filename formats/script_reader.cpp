@@ -9,7 +9,7 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = ScriptToken::Kind;
+using TokenKind = ScriptToken::Kind;
 
 void set_name(Expression& made, std::string_view word) {
   made.text = word;
@@ -23,9 +23,9 @@ void set_name(Expression& made, std::string_view word) {
 }  // namespace
 
 void ScriptReader::fail(const std::string& expected) const {
-  const auto found = here(Kind::newline) ? "the end of the line"
-                     : here(Kind::end)   ? "the end of the file"
-                                         : "'" + std::string(now().text.substr(0, 80)) + "'";
+  const auto found = here(TokenKind::newline) ? "the end of the line"
+                     : here(TokenKind::end)   ? "the end of the file"
+                                              : "'" + std::string(now().text.substr(0, 80)) + "'";
   throw Error(ErrorCode::bad_input, "line " + std::to_string(now().line) + ": " + expected +
                                         " was expected, but " + found + " was found");
 }
@@ -37,7 +37,7 @@ bool ScriptReader::take(std::string_view mark) {
 }
 
 bool ScriptReader::take_word(std::string_view word) {
-  const bool there = now().is(Kind::name, word);
+  const bool there = now().is(TokenKind::name, word);
   at_ += there;
   return there;
 }
@@ -46,13 +46,13 @@ void ScriptReader::need(std::string_view mark) {
   if (!take(mark)) fail("'" + std::string(mark) + "'");
 }
 
-void ScriptReader::need(Kind kind, const char* what) {
+void ScriptReader::need(TokenKind kind, const char* what) {
   if (!here(kind)) fail(what);
   ++at_;
 }
 
 std::string ScriptReader::need_name() {
-  if (!here(Kind::name)) fail("a name");
+  if (!here(TokenKind::name)) fail("a name");
   return std::string(tokens_[at_++].text);
 }
 
@@ -62,7 +62,7 @@ Expression ScriptReader::expressions() {
   Expression tuple = node(Expression::Kind::tuple);
   tuple.items.push_back(std::move(first));
   while (take(",")) {
-    if (here("=") || here(Kind::newline)) break;
+    if (here("=") || here(TokenKind::newline)) break;
     tuple.items.push_back(expression());
   }
   return tuple;
@@ -100,7 +100,7 @@ Expression ScriptReader::call(Expression callee) {
   auto made = node(Expression::Kind::call);
   made.items.push_back(std::move(callee));
   while (!take(")")) {
-    const bool keyword = here(Kind::name) && tokens_[at_ + 1].is(Kind::punctuation, "=");
+    const bool keyword = here(TokenKind::name) && tokens_[at_ + 1].is(TokenKind::punctuation, "=");
     made.keywords.push_back(keyword ? need_name() : "");
     if (keyword) need("=");
     made.items.push_back(expression());
@@ -133,12 +133,12 @@ Expression ScriptReader::atom() {
   if (take("[")) return sequence(Expression::Kind::list, "]");
   if (take("(")) return brackets();
   const bool negative = take("-");
-  if (here(Kind::number)) return number(negative);
+  if (here(TokenKind::number)) return number(negative);
   if (negative) fail("a number");
-  if (here(Kind::text)) {
+  if (here(TokenKind::text)) {
     made.kind = Expression::Kind::text;
     made.text = token.text;
-  } else if (here(Kind::name)) {
+  } else if (here(TokenKind::name)) {
     set_name(made, token.text);
   } else {
     fail("an expression");

@@ -7,7 +7,7 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = ScriptToken::Kind;
+using TokenKind = ScriptToken::Kind;
 
 // Independent of the locale, unlike <cctype>.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -28,9 +28,9 @@ class Tokenizer {
       }
     }
     if (brackets_ != 0) fail("a bracket is never closed");
-    if (!line_starts_) add(Kind::newline, 0);
-    for (; indents_.size() > 1; indents_.pop_back()) add(Kind::dedent, 0);
-    add(Kind::end, 0);
+    if (!line_starts_) add(TokenKind::newline, 0);
+    for (; indents_.size() > 1; indents_.pop_back()) add(TokenKind::dedent, 0);
+    add(TokenKind::end, 0);
     return std::move(tokens_);
   }
 
@@ -43,7 +43,7 @@ class Tokenizer {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
 
-  void add(Kind kind, std::size_t length) {
+  void add(TokenKind kind, std::size_t length) {
     tokens_.push_back({kind, source_.substr(at_, length), line_});
     at_ += length;
   }
@@ -67,10 +67,10 @@ class Tokenizer {
     if (spaces > indents_.back()) {
       if (indents_.size() > kMaxScriptBlocks) fail("its blocks are nested too deeply");
       indents_.push_back(spaces);
-      add(Kind::indent, 0);
+      add(TokenKind::indent, 0);
       return;
     }
-    for (; spaces < indents_.back(); indents_.pop_back()) add(Kind::dedent, 0);
+    for (; spaces < indents_.back(); indents_.pop_back()) add(TokenKind::dedent, 0);
     if (spaces != indents_.back()) fail("its indentation fits no block");
   }
 
@@ -78,7 +78,7 @@ class Tokenizer {
     const char c = look();
     if (c == '\n') {
       if (brackets_ == 0) {
-        add(Kind::newline, 0);
+        add(TokenKind::newline, 0);
         line_starts_ = true;
       }
       ++line_;
@@ -90,7 +90,7 @@ class Tokenizer {
     } else if (is_letter(c)) {
       std::size_t length = 1;
       while (is_letter(look(length)) || is_digit(look(length))) ++length;
-      add(Kind::name, length);
+      add(TokenKind::name, length);
     } else if (is_digit(c) || (c == '.' && is_digit(look(1)))) {
       number();
     } else if (c == '"' || c == '\'') {
@@ -115,7 +115,7 @@ class Tokenizer {
       length += sign ? 2 : 1;
       digits();
     }
-    add(Kind::number, length);
+    add(TokenKind::number, length);
   }
 
   void text(char quote) {
@@ -125,7 +125,7 @@ class Tokenizer {
       length += look(length) == '\\';
     }
     if (at_ + length >= source_.size()) fail("a string is never closed");
-    tokens_.push_back({Kind::text, source_.substr(at_ + 1, length - 1), line_});
+    tokens_.push_back({TokenKind::text, source_.substr(at_ + 1, length - 1), line_});
     at_ += length + 1;
   }
 
@@ -137,7 +137,7 @@ class Tokenizer {
     if (c == '(' || c == '[' || c == '{') ++brackets_;
     if (c == ')' || c == ']' || c == '}') --brackets_;
     if (brackets_ < 0) fail("a bracket is closed that was never opened");
-    add(Kind::punctuation, c == '-' && look(1) == '>' ? 2 : 1);
+    add(TokenKind::punctuation, c == '-' && look(1) == '>' ? 2 : 1);
   }
 
   std::string_view source_;

@@ -9,14 +9,14 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = TorchArchive::Kind;
+using ArchiveKind = TorchArchive::Kind;
 
 // The kind that one entry tells; `inside` is its name after the root folder.
-Kind kind_told_by(const std::string& name, const std::string& inside) {
-  if (inside == "data.pkl") return Kind::checkpoint;
+ArchiveKind kind_told_by(const std::string& name, const std::string& inside) {
+  if (inside == "data.pkl") return ArchiveKind::checkpoint;
   const bool graph = inside.starts_with("models/") && inside.ends_with(".json");
-  if (graph || name == "serialized_exported_program.json") return Kind::exported_program;
-  return Kind::unknown;
+  if (graph || name == "serialized_exported_program.json") return ArchiveKind::exported_program;
+  return ArchiveKind::unknown;
 }
 
 }  // namespace
@@ -26,12 +26,12 @@ TorchArchive::TorchArchive(ZipArchive zip) : zip_(std::move(zip)) {
     const auto slash = entry.name.find('/');
     const auto inside = slash == std::string::npos ? "" : entry.name.substr(slash + 1);
     const auto told = kind_told_by(entry.name, inside);
-    if (told == Kind::unknown) continue;
+    if (told == ArchiveKind::unknown) continue;
     kind_ = told;
     root_ = entry.name.substr(0, inside.empty() ? 0 : slash + 1);
     break;
   }
-  if (kind_ == Kind::checkpoint && find("constants.pkl")) kind_ = Kind::torchscript;
+  if (kind_ == ArchiveKind::checkpoint && find("constants.pkl")) kind_ = ArchiveKind::torchscript;
   const auto* order = find("byteorder");
   if (order && (order->size != 6 || std::memcmp(zip_.read(*order).data(), "little", 6) != 0))
     throw Error(ErrorCode::bad_input, "was saved on a big-endian machine; save it on another one");

@@ -11,7 +11,7 @@
 namespace zsq::formats {
 namespace {
 
-using Kind = TorchScript::Value::Kind;
+using ScriptKind = TorchScript::Value::Kind;
 
 // Turns the values of a pickle into objects and tensors, each made once however often it is named.
 class Collector {
@@ -27,15 +27,16 @@ class Collector {
         break;
       case PickleValue::Kind::boolean:
       case PickleValue::Kind::integer:
-        made.kind = pickled.is(PickleValue::Kind::boolean) ? Kind::boolean : Kind::integer;
+        made.kind =
+            pickled.is(PickleValue::Kind::boolean) ? ScriptKind::boolean : ScriptKind::integer;
         made.integer = pickled.integer;
         break;
       case PickleValue::Kind::real:
-        made.kind = Kind::real;
+        made.kind = ScriptKind::real;
         made.real = pickled.number;
         break;
       case PickleValue::Kind::text:
-        made.kind = Kind::text;
+        made.kind = ScriptKind::text;
         made.text = pickled.text;
         text_bytes_ += made.text.size();
         if (text_bytes_ > kMaxPickleCopies)
@@ -43,20 +44,20 @@ class Collector {
         break;
       case PickleValue::Kind::tuple:
       case PickleValue::Kind::list:
-        made.kind = Kind::list;
+        made.kind = ScriptKind::list;
         for (std::size_t i = 0; i < pickled.items.size(); ++i)
           made.items.push_back(value(*pickled.items[i], path + '.' + std::to_string(i), depth + 1));
         break;
       case PickleValue::Kind::tensor:
-        made.kind = Kind::tensor;
+        made.kind = ScriptKind::tensor;
         made.index = tensor(pickled, path);
         break;
       case PickleValue::Kind::opaque:
-        made.kind = Kind::object;
+        made.kind = ScriptKind::object;
         made.index = object(pickled, path, depth);
         break;
       default:
-        made.kind = Kind::unknown;
+        made.kind = ScriptKind::unknown;
     }
     return made;
   }

@@ -13,7 +13,7 @@
 namespace zsq::generator {
 namespace {
 
-constexpr std::int64_t kWide = 128, kNarrow = 64;  // channels
+constexpr std::int64_t kGenieWide = 128, kGenieNarrow = 64;  // channels
 
 }  // namespace
 
@@ -31,15 +31,15 @@ GenieGenerator::GenieGenerator(const std::array<std::int64_t, 3>& image, at::Dev
     add(name + ".gamma", at::ones({channels}));
     add(name + ".beta", at::zeros({channels}));
   };
-  const auto projected = map_[0] * map_[1] * kWide;
+  const auto projected = map_[0] * map_[1] * kGenieWide;
   uniform("project.weight", {projected, kLatentWidth}, kLatentWidth);
   uniform("project.bias", {projected}, kLatentWidth);
-  norm("norm0", kWide);
+  norm("norm0", kGenieWide);
   // A bias before BatchNorm would change nothing.
-  uniform("conv1.weight", {kNarrow, kWide, 3, 3}, kWide * 9);
-  norm("norm1", kNarrow);
-  uniform("conv2.weight", {image[0], kNarrow, 3, 3}, kNarrow * 9);
-  uniform("conv2.bias", {image[0]}, kNarrow * 9);
+  uniform("conv1.weight", {kGenieNarrow, kGenieWide, 3, 3}, kGenieWide * 9);
+  norm("norm1", kGenieNarrow);
+  uniform("conv2.weight", {image[0], kGenieNarrow, 3, 3}, kGenieNarrow * 9);
+  uniform("conv2.bias", {image[0]}, kGenieNarrow * 9);
 }
 
 at::Tensor GenieGenerator::forward(const at::Tensor& latents, Precision precision) const {

@@ -26,7 +26,7 @@ void check(int result, const char* call) {
   throw Error(ErrorCode::internal, std::string(call) + ": " + text);
 }
 
-MPI_Datatype type_of(const at::Tensor& tensor) {
+MPI_Datatype mpi_type_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kFloat:
       return MPI_FLOAT;
@@ -65,7 +65,7 @@ class OverMpi : public MpiRanks {
 
   void all_reduce_sum(const at::Tensor& tensor) override {
     if (!tensor.is_cpu()) return nccl(tensor).all_reduce_sum(tensor);
-    const auto type = type_of(tensor);
+    const auto type = mpi_type_of(tensor);
     in_pieces(tensor, tensor.element_size(), [&](char* begin, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
       check(MPI_Iallreduce(MPI_IN_PLACE, begin, count, type, MPI_SUM, MPI_COMM_WORLD, &request),

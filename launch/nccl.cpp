@@ -38,7 +38,7 @@ struct Library {
   }
 };
 
-ncclDataType_t type_of(const at::Tensor& tensor) {
+ncclDataType_t nccl_type_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kFloat:
       return ncclFloat32;
@@ -77,10 +77,10 @@ Nccl::~Nccl() {
 void Nccl::all_reduce_sum(const at::Tensor& tensor) const {
   const cuda_kernels::CudaScope scope("nccl", tensor.device());
   void* data = tensor.mutable_data_ptr();
-  state_->library.check(
-      state_->library.all_reduce(data, data, static_cast<std::size_t>(tensor.numel()),
-                                 type_of(tensor), ncclSum, state_->communicator, scope.stream()),
-      "ncclAllReduce");
+  state_->library.check(state_->library.all_reduce(
+                            data, data, static_cast<std::size_t>(tensor.numel()),
+                            nccl_type_of(tensor), ncclSum, state_->communicator, scope.stream()),
+                        "ncclAllReduce");
 }
 
 void Nccl::broadcast(const at::Tensor& tensor, int root) const {

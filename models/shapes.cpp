@@ -15,7 +15,7 @@ std::int64_t product(const Shape& shape, std::size_t from = 0) {
                          std::int64_t{1}, std::multiplies<>());
 }
 
-std::string text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
+std::string shape_text(const Shape& shape) { return c10::str(at::IntArrayRef(shape)); }
 
 class InferShape {
  public:
@@ -29,8 +29,8 @@ class InferShape {
     const auto weight = in_.size() > 1 ? in_[1] : shape_of("weight");
     const auto& x = map();
     if (weight.size() != 4 || weight[1] * op.groups != x[1] || weight[0] % op.groups != 0) {
-      fail("a weight " + text(weight) + " in " + std::to_string(op.groups) +
-           " groups does not fit an input " + text(x));
+      fail("a weight " + shape_text(weight) + " in " + std::to_string(op.groups) +
+           " groups does not fit an input " + shape_text(x));
     }
     check_bias(weight[0]);
     return slide(weight[0], {weight[2], weight[3]}, op.stride, op.pads, op.dilation, false);
@@ -38,7 +38,7 @@ class InferShape {
   Shape operator()(const Linear&) const {
     const auto weight = in_.size() > 1 ? in_[1] : shape_of("weight");
     if (weight.size() != 2 || in_[0].back() != weight[1]) {
-      fail("a weight " + text(weight) + " does not fit an input " + text(in_[0]));
+      fail("a weight " + shape_text(weight) + " does not fit an input " + shape_text(in_[0]));
     }
     check_bias(weight[0]);
     Shape shape = in_[0];
@@ -50,7 +50,7 @@ class InferShape {
     return in_[0];
   }
   Shape operator()(const LayerNorm& op) const {
-    if (in_[0].size() != (op.of_map ? 4 : 2)) fail("does not take an input " + text(in_[0]));
+    if (in_[0].size() != (op.of_map ? 4 : 2)) fail("does not take an input " + shape_text(in_[0]));
     for (const auto* role : {"gamma", "beta"}) check_per_channel(role);
     return in_[0];
   }
@@ -65,13 +65,13 @@ class InferShape {
   Shape operator()(const PRelu&) const {
     const auto slope = shape_of("slope");
     if (broadcast(in_[0], slope) != in_[0])
-      fail("a slope " + text(slope) + " does not fit an input " + text(in_[0]));
+      fail("a slope " + shape_text(slope) + " does not fit an input " + shape_text(in_[0]));
     return in_[0];
   }
   Shape operator()(const MatMul&) const {
     const auto &a = in_[0], &b = in_[1];
     if (a.size() < 3 || b.size() != a.size() || a.back() != b[b.size() - 2])
-      fail(text(a) + " and " + text(b) + " cannot be multiplied");
+      fail(shape_text(a) + " and " + shape_text(b) + " cannot be multiplied");
     Shape shape = broadcast({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
     shape.push_back(a[a.size() - 2]);
     shape.push_back(b.back());
@@ -92,7 +92,7 @@ class InferShape {
     Shape shape{in_[0][0]};
     shape.insert(shape.end(), op.shape.begin(), op.shape.end());
     if (shape.size() < in_[0].size() || broadcast(in_[0], shape) != shape)
-      fail(text(in_[0]) + " cannot become " + text(shape));
+      fail(shape_text(in_[0]) + " cannot become " + shape_text(shape));
     return shape;
   }
   Shape operator()(const Interpolate& op) const {
@@ -105,7 +105,8 @@ class InferShape {
     for (std::size_t i = 1; i < in_.size(); ++i) {
       Shape other = in_[i];
       if (axis < other.size()) other[axis] = in_[0][axis];
-      if (other != in_[0]) fail(text(in_[0]) + " and " + text(in_[i]) + " cannot be joined");
+      if (other != in_[0])
+        fail(shape_text(in_[0]) + " and " + shape_text(in_[i]) + " cannot be joined");
       shape[axis] += in_[i][axis];
     }
     return shape;
@@ -136,7 +137,8 @@ class InferShape {
       const auto others = -product(shape);
       *open = others > 0 ? elements / others : 0;
     }
-    if (product(shape) != elements) fail(text(in_[0]) + " cannot become " + text(shape));
+    if (product(shape) != elements)
+      fail(shape_text(in_[0]) + " cannot become " + shape_text(shape));
     return shape;
   }
   Shape operator()(const Transpose& op) const {
@@ -146,7 +148,8 @@ class InferShape {
     bool valid = sorted.size() == in_[0].size();
     for (std::size_t i = 0; valid && i < sorted.size(); ++i)
       valid = sorted[i] == static_cast<std::int64_t>(i);
-    if (!valid) fail(text(op.perm) + " is no order of the dimensions of " + text(in_[0]));
+    if (!valid)
+      fail(shape_text(op.perm) + " is no order of the dimensions of " + shape_text(in_[0]));
     for (const auto axis : op.perm) shape.push_back(in_[0][axis_of(axis)]);
     return shape;
   }
@@ -162,10 +165,10 @@ class InferShape {
   Shape operator()(const Pad& op) const {
     Shape shape = in_[0];
     if (op.before.size() != shape.size() || op.after.size() != shape.size())
-      fail("does not name two pads for each dimension of " + text(shape));
+      fail("does not name two pads for each dimension of " + shape_text(shape));
     for (std::size_t i = 0; i < shape.size(); ++i) {
       shape[i] += op.before.at(i) + op.after.at(i);
-      if (shape[i] < 1) fail("nothing is left of an input " + text(in_[0]));
+      if (shape[i] < 1) fail("nothing is left of an input " + shape_text(in_[0]));
     }
     return shape;
   }
@@ -185,22 +188,22 @@ class InferShape {
   }
   void check_bias(std::int64_t outputs) const {
     if (node_.params.count("bias") == 0 || shape_of("bias") == Shape{outputs}) return;
-    fail("a bias " + text(shape_of("bias")) + " does not fit " + std::to_string(outputs) +
+    fail("a bias " + shape_text(shape_of("bias")) + " does not fit " + std::to_string(outputs) +
          " outputs");
   }
   void check_per_channel(const char* role) const {
     if (in_[0].size() >= 2 && shape_of(role) == Shape{in_[0][1]}) return;
-    fail("a " + std::string(role) + " " + text(shape_of(role)) + " does not fit an input " +
-         text(in_[0]));
+    fail("a " + std::string(role) + " " + shape_text(shape_of(role)) + " does not fit an input " +
+         shape_text(in_[0]));
   }
   std::size_t axis_of(std::int64_t axis) const {
     if (axis < 0 || axis >= static_cast<std::int64_t>(in_[0].size())) {
-      fail("axis " + std::to_string(axis) + " of an input " + text(in_[0]));
+      fail("axis " + std::to_string(axis) + " of an input " + shape_text(in_[0]));
     }
     return static_cast<std::size_t>(axis);
   }
   const Shape& map() const {
-    if (in_[0].size() != 4) fail("needs an input [N, C, H, W], not " + text(in_[0]));
+    if (in_[0].size() != 4) fail("needs an input [N, C, H, W], not " + shape_text(in_[0]));
     return in_[0];
   }
   Shape slide(std::int64_t channels, Pair kernel, Pair stride, const Pads& pads, Pair dilation,
@@ -211,7 +214,7 @@ class InferShape {
           {x[i + 2], kernel[i], stride[i], pads[i], pads[i + 2], dilation[i], ceil});
     };
     const auto height = windows(0), width = windows(1);
-    if (height < 1 || width < 1) fail("the window is larger than its input " + text(x));
+    if (height < 1 || width < 1) fail("the window is larger than its input " + shape_text(x));
     return {x[0], channels, height, width};
   }
   Shape broadcast() const { return broadcast(in_[0], in_[1]); }
@@ -223,7 +226,7 @@ class InferShape {
       for (std::size_t i = 0; i < input->size(); ++i) {
         auto& size = shape[offset + i];
         if (size != 1 && (*input)[i] != 1 && size != (*input)[i])
-          fail(text(a) + " and " + text(b) + " do not broadcast");
+          fail(shape_text(a) + " and " + shape_text(b) + " do not broadcast");
         size = std::max(size, (*input)[i]);
       }
     }

@@ -29,7 +29,7 @@ namespace {
 
 using models::NodeId;
 
-constexpr std::int64_t kBatch = 16;
+constexpr std::int64_t kCompareBatch = 16;
 
 // The network as the run in a folder quantized it: the same function, of which some channels are
 // split, scaled or rotated, so that its layers compare with those of the run.
@@ -108,7 +108,7 @@ class Comparison {
     const at::Tensor images = make_images();
     std::vector<Sums> sums(names_.size());
     std::vector<at::Tensor> outputs_a, outputs_b;
-    for (const auto& batch : images.split(kBatch)) {
+    for (const auto& batch : images.split(kCompareBatch)) {
       models::Taps in_a{nodes_a_, {}}, in_b{nodes_b_, {}};
       outputs_a.push_back(models::execute(a_.graph, a_.parameters, batch, &in_a));
       outputs_b.push_back(models::execute(b_.graph, b_.parameters, batch, &in_b));
@@ -156,7 +156,7 @@ class Comparison {
     const auto kind = a_.graph.signature.kind;
     result_.output_kind = losses::name_of(kind);
     result_.outputs = a[0].numel();
-    const auto part = kind == models::OutputKind::values ? a.size(0) : kBatch;
+    const auto part = kind == models::OutputKind::values ? a.size(0) : kCompareBatch;
     double divergence = 0, same = 0;
     for (std::int64_t first = 0; first < a.size(0); first += part) {
       const auto n = std::min(part, a.size(0) - first);

@@ -13,7 +13,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kImages = 128, kBatch = 8;
+constexpr std::int64_t kImages = 128, kStep = 8;
 constexpr double kEps = 1e-5;
 
 // Running sums over images and places, f64 [channels].
@@ -44,8 +44,8 @@ models::StatisticsByLayer statistics_on_dead_leaves(const models::Model& model,
   std::vector<Sums> sums(names.size());
   const auto seed =
       stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "missing_batch_norm", 0);
-  for (std::int64_t first = 0; first < kImages; first += kBatch) {
-    models::execute(model.graph, model.parameters, dead_leaves(model, recipe, first, kBatch, seed),
+  for (std::int64_t first = 0; first < kImages; first += kStep) {
+    models::execute(model.graph, model.parameters, dead_leaves(model, recipe, first, kStep, seed),
                     &taps);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(taps.values[i]);
   }

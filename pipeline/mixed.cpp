@@ -16,15 +16,15 @@ namespace {
 using quant::LayerSensitivity;
 
 // Bits of one layer and what they cost.
-struct Candidate {
+struct BitCandidate {
   std::int64_t weight_bits, input_bits;
   quant::BitChoice choice;
 };
 
 // What a layer may be; `now`: what it is without a budget.
-std::vector<Candidate> candidates_of(const LayerSensitivity& layer, const StudentLayer& now,
-                                     const BitBudget& budget) {
-  std::vector<Candidate> candidates;
+std::vector<BitCandidate> candidates_of(const LayerSensitivity& layer, const StudentLayer& now,
+                                        const BitBudget& budget) {
+  std::vector<BitCandidate> candidates;
   const auto add = [&](std::int64_t weight_bits, std::int64_t input_bits, double sensitivity) {
     candidates.push_back(
         {weight_bits, input_bits, {budget.cost(layer, weight_bits, input_bits), sensitivity}});
@@ -70,7 +70,7 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
   const auto now = student_layers(uniform), least = student_layers(lowest);
   std::int64_t fixed = budget->cost(lowest);  // what no choice changes
   std::vector<std::size_t> open;              // layers that may change
-  std::vector<std::vector<Candidate>> candidates;
+  std::vector<std::vector<BitCandidate>> candidates;
   std::vector<std::vector<quant::BitChoice>> groups;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (layers[l].end && recipe.quantize.first_last_bits > 0) continue;
@@ -78,7 +78,8 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
     fixed -= budget->cost(layers[l], least[l].weight_bits, least[l].activation_bits);
     candidates.push_back(candidates_of(layers[l], now[l], *budget));
     groups.emplace_back();
-    for (const Candidate& candidate : candidates.back()) groups.back().push_back(candidate.choice);
+    for (const BitCandidate& candidate : candidates.back())
+      groups.back().push_back(candidate.choice);
   }
   const auto found = quant::allocate_bits(groups, budget->limit() - fixed);
   if (!found) throw Error(ErrorCode::internal, "no choice of bits meets a budget that was reached");
@@ -91,7 +92,7 @@ MixedResult choose_bits(const models::Model& teacher, const std::string& sha256,
                                           " of " + budget->words(budget->limit()));
   for (std::size_t i = 0; i < open.size(); ++i) {
     const LayerSensitivity& layer = layers[open[i]];
-    const Candidate& chosen = candidates[i][found->chosen[i]];
+    const BitCandidate& chosen = candidates[i][found->chosen[i]];
     recipe.quantize.weights.layer_bits.push_back({layer.layer, chosen.weight_bits});
     if (budget->chooses_inputs() && !layer.input_sensitivity.empty())
       recipe.quantize.activations.layer_bits.push_back({layer.layer, chosen.input_bits});

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = ".lock";
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_folder(const std::string& what) {
   throw Error(ErrorCode::bad_input, "cannot " + what + "; choose another with --output_path");
 }
 
@@ -21,8 +21,8 @@ void create_folder(const fs::path& path) {
   std::error_code error, unreachable;
   fs::create_directories(path, error);
   if (!fs::is_directory(path, unreachable))
-    refuse("create the output folder '" + path.string() +
-           "': " + (error ? error.message() : "a file with this name is in the way"));
+    refuse_folder("create the output folder '" + path.string() +
+                  "': " + (error ? error.message() : "a file with this name is in the way"));
 }
 
 void require_writable(const fs::path& folder) {
@@ -30,7 +30,7 @@ void require_writable(const fs::path& folder) {
   try {
     formats::write_atomically(probe, std::string_view("written to see that it can be\n"));
   } catch (const Error& error) {
-    refuse("write to the output folder: " + std::string(error.what()));
+    refuse_folder("write to the output folder: " + std::string(error.what()));
   }
   fs::remove(probe);
 }

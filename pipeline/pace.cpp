@@ -12,7 +12,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kMost = 256;  // more tell nothing more
+constexpr std::int64_t kLargestBatch = 256;  // more tell nothing more
 
 double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
                          Precision precision) {
@@ -36,7 +36,7 @@ Pace measure_pace(const Run& run, double short_pass) {
   };
   Pace pace{fp32, in(run.recipe.images.precision), in(run.recipe.finetune.precision), 0};
   pace.of_batches = pace.of_learning;
-  const std::int64_t batch = std::min(run.recipe.finetune.batch_size, kMost);
+  const std::int64_t batch = std::min(run.recipe.finetune.batch_size, kLargestBatch);
   const std::int64_t few = images.size(0);
   if (batch > few && pace.of_learning * static_cast<double>(few) < short_pass)
     pace.of_batches = seconds_per_image(run.teacher, images.repeat({batch / few, 1, 1, 1}),

@@ -37,7 +37,7 @@ double seconds_of_images(const Run& run, std::int64_t images, const Pace& pace) 
   return kOptimisedPerStep * static_cast<double>(passes) * pace.of_images;
 }
 
-std::string in_words(double seconds) {
+std::string time_in_words(double seconds) {
   char text[48];
   if (seconds < 120)
     std::snprintf(text, sizeof text, "%.0f s", std::max(1.0, seconds));
@@ -270,27 +270,27 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
     all_fit = all_fit && fits;
     StageResult result{stage.name, fits ? std::min(stage.estimate, left) : stage.least, 0, "", {}};
     if (!fits)
-      result.outcome = "skipped: needs about " + in_words(stage.least) + ", " +
-                       in_words(std::max(0.0, left)) + " are left";
+      result.outcome = "skipped: needs about " + time_in_words(stage.least) + ", " +
+                       time_in_words(std::max(0.0, left)) + " are left";
     else
       left -= result.estimate;
     sum += fits ? result.estimate : 0;
     plan.push_back(std::move(result));
   }
   if (sum < 2 && all_fit) return plan;  // not worth a word
-  run.say(run.clock.has_budget()
-              ? "plan, with a time budget of " + in_words(run.recipe.process.time_budget.seconds)
-              : "plan");
+  run.say(run.clock.has_budget() ? "plan, with a time budget of " +
+                                       time_in_words(run.recipe.process.time_budget.seconds)
+                                 : "plan");
   for (const StageResult& stage : plan) {
     char line[200];
     std::snprintf(line, sizeof line, "  %-32s %s", stage.name.c_str(),
-                  stage.outcome.empty() ? ("about " + in_words(stage.estimate)).c_str()
+                  stage.outcome.empty() ? ("about " + time_in_words(stage.estimate)).c_str()
                                         : stage.outcome.c_str());
     run.say(line);
   }
   if (!run.clock.has_budget() && sum > kHour)
     run.observer.on_message(LogLevel::warning,
-                            "this takes about " + in_words(sum) +
+                            "this takes about " + time_in_words(sum) +
                                 " on this machine; --recipe auto takes 10 minutes, and "
                                 "--time_budget 1h fits this recipe into an hour");
   return plan;

@@ -9,7 +9,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kBatch = 8;
+constexpr std::int64_t kImagesAtOnce = 8;
 
 at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::int64_t images,
                       const char* purpose) {
@@ -24,12 +24,12 @@ models::Model reparametrized(models::Model teacher, const Recipe& recipe) {
   if (o.activations.num_bits >= 8) return teacher;
   if (o.split_channels > 0 && quant::has_splittable_channels(teacher, o)) {
     const auto images = images_for(teacher, recipe, o.split_channels, "split");
-    teacher = quant::split_channels(std::move(teacher), o, images, kBatch,
+    teacher = quant::split_channels(std::move(teacher), o, images, kImagesAtOnce,
                                     static_cast<std::uint64_t>(recipe.process.seed));
   }
   if (o.rotation > 0 && quant::has_bottlenecks(teacher)) {
     const auto images = images_for(teacher, recipe, o.rotation, "rotation");
-    teacher = quant::rotate_bottlenecks(std::move(teacher), images, kBatch);
+    teacher = quant::rotate_bottlenecks(std::move(teacher), images, kImagesAtOnce);
   }
   return teacher;
 }

@@ -44,12 +44,6 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
   return report;
 }
 
-pipeline::Json by_bits(const std::map<std::int64_t, double>& sensitivities) {
-  auto json = pipeline::Json::object();
-  for (const auto& [bits, sensitivity] : sensitivities) json[std::to_string(bits)] = sensitivity;
-  return json;
-}
-
 }  // namespace
 
 SensitivityReport sensitivity(const std::filesystem::path& model, const Recipe& recipe,
@@ -66,8 +60,8 @@ std::string to_json(const SensitivityReport& report) {
                       {"op", row.op},
                       {"weights", row.weights},
                       {"macs", row.macs},
-                      {"weight_sensitivity", by_bits(row.weight_sensitivity)},
-                      {"input_sensitivity", by_bits(row.input_sensitivity)}});
+                      {"weight_sensitivity", pipeline::by_bits(row.weight_sensitivity)},
+                      {"input_sensitivity", pipeline::by_bits(row.input_sensitivity)}});
   return pipeline::dump({{"model", report.model},
                          {"source_sha256", report.source_sha256},
                          {"images", report.images},

@@ -24,7 +24,7 @@ case ${1:-} in
 esac
 
 # clang reads no header that GCC has precompiled; without, a missing include shows as well.
-cmake --preset cpu-release -B build/tidy -DZSQ_PRECOMPILED_HEADERS=OFF > /dev/null
+cmake --preset cpu-release -B build/tidy -DZSQ_PRECOMPILED_HEADERS=OFF -DCMAKE_UNITY_BUILD=OFF > /dev/null
 cmake --build build/tidy --target zsq_generated_sources > /dev/null
 echo "tidy: ${#files[@]} files"
 printf '%s\0' "${files[@]}" |

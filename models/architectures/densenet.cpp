@@ -5,8 +5,6 @@
 namespace zsq::models {
 namespace {
 
-constexpr auto kRelu = Activation::relu;
-
 struct Design {
   std::int64_t growth, stem;
   std::vector<int> layers;  // of each block
@@ -14,13 +12,13 @@ struct Design {
 
 // BatchNorm, ReLU and 1x1 convolution to 4 growths; again with 3x3 to one growth.
 NodeId dense_layer(Builder& net, NodeId x, const std::string& name, std::int64_t growth) {
-  x = net.activate(net.batch_norm(x, name + ".norm1"), kRelu);
-  x = net.conv_bn(x, {name + ".conv1", name + ".norm2"}, {4 * growth}, kRelu);
+  x = net.activate(net.batch_norm(x, name + ".norm1"), Activation::relu);
+  x = net.conv_bn(x, {name + ".conv1", name + ".norm2"}, {4 * growth}, Activation::relu);
   return net.conv(x, name + ".conv2", {growth, 3});
 }
 
 NodeId transition(Builder& net, NodeId x, const std::string& name) {
-  x = net.activate(net.batch_norm(x, name + ".norm"), kRelu);
+  x = net.activate(net.batch_norm(x, name + ".norm"), Activation::relu);
   x = net.conv(x, name + ".conv", {net.channels(x) / 2});
   return net.add(name + ".pool", AvgPool{{2, 2}, {2, 2}}, {x});
 }
@@ -28,8 +26,8 @@ NodeId transition(Builder& net, NodeId x, const std::string& name) {
 NodeId network(Builder& net, const Design& design) {
   constexpr Convention kBoth[] = {{"torchvision", "classifier"}};  // timm has the same names
   net.choose(kBoth);
-  auto x =
-      net.conv_bn(net.input(), {"features.conv0", "features.norm0"}, {design.stem, 7, 2}, kRelu);
+  auto x = net.conv_bn(net.input(), {"features.conv0", "features.norm0"}, {design.stem, 7, 2},
+                       Activation::relu);
   x = net.max_pool(x, "features.pool0");
   for (std::size_t block = 1; block <= design.layers.size(); ++block) {
     const auto name = "features.denseblock" + std::to_string(block);
@@ -41,11 +39,11 @@ NodeId network(Builder& net, const Design& design) {
     if (block < design.layers.size())
       x = transition(net, x, "features.transition" + std::to_string(block));
   }
-  x = net.activate(net.batch_norm(x, "features.norm5"), kRelu);
+  x = net.activate(net.batch_norm(x, "features.norm5"), Activation::relu);
   return net.classifier(net.add("avgpool", GlobalAvgPool{}, {x}), "classifier");
 }
 
-Architecture architecture(const char* name, std::int64_t parameters, const Design& design) {
+Architecture densenet(const char* name, std::int64_t parameters, const Design& design) {
   return {{name, "", parameters, 224, "Huang et al., arXiv 1608.06993", "torchvision, timm"},
           [design](Builder& net) { return network(net, design); }};
 }
@@ -53,10 +51,10 @@ Architecture architecture(const char* name, std::int64_t parameters, const Desig
 }  // namespace
 
 std::vector<Architecture> densenets() {
-  return {architecture("densenet121", 7978856, {32, 64, {6, 12, 24, 16}}),
-          architecture("densenet161", 28681000, {48, 96, {6, 12, 36, 24}}),
-          architecture("densenet169", 14149480, {32, 64, {6, 12, 32, 32}}),
-          architecture("densenet201", 20013928, {32, 64, {6, 12, 48, 32}})};
+  return {densenet("densenet121", 7978856, {32, 64, {6, 12, 24, 16}}),
+          densenet("densenet161", 28681000, {48, 96, {6, 12, 36, 24}}),
+          densenet("densenet169", 14149480, {32, 64, {6, 12, 32, 32}}),
+          densenet("densenet201", 20013928, {32, 64, {6, 12, 48, 32}})};
 }
 
 }  // namespace zsq::models

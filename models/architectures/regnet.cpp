@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Radosavovic et al., Designing Network Design Spaces, arXiv 2003.13678: bottleneck units that do
-// not narrow, with grouped convolutions; Y has squeeze and excitation. Where torchvision rounds
-// widths to groups in another way than the paper, timm calls its network "_tv".
+// Radosavovic et al., Designing Network RegNetDesign Spaces, arXiv 2003.13678: bottleneck units
+// that do not narrow, with grouped convolutions; Y has squeeze and excitation. Where torchvision
+// rounds widths to groups in another way than the paper, timm calls its network "_tv".
 #include "models/architectures/registry.h"
 #include "models/architectures/residual.h"
 
 namespace zsq::models {
 namespace {
 
-struct Row {
+struct RegNetDesign {
   const char *name, *also;
   std::int64_t parameters;
   bool excites;
@@ -17,7 +17,7 @@ struct Row {
   std::int64_t widths[4];
 };
 
-constexpr Row kRows[] = {
+constexpr RegNetDesign kRegNets[] = {
     {"regnetx_002", "", 2684792, false, 8, {1, 1, 4, 7}, {24, 56, 152, 368}},
     {"regnetx_004", "", 5157512, false, 16, {1, 2, 7, 12}, {32, 64, 160, 384}},
     {"regnet_x_400mf", "regnetx_004_tv", 5495976, false, 16, {1, 2, 7, 12}, {32, 64, 160, 400}},
@@ -64,7 +64,7 @@ const std::vector<ResidualNames> kNames{
      ".se.fc2"},
 };
 
-Architecture architecture(const Row& row) {
+Architecture architecture(const RegNetDesign& row) {
   ResidualDesign design{.stem = 32,
                         .imagenet_stem = false,
                         .stages = {},
@@ -83,7 +83,7 @@ Architecture architecture(const Row& row) {
 
 std::vector<Architecture> regnets() {
   std::vector<Architecture> rows;
-  for (const Row& row : kRows) rows.push_back(architecture(row));
+  for (const RegNetDesign& row : kRegNets) rows.push_back(architecture(row));
   return rows;
 }
 

@@ -10,12 +10,12 @@ struct VggNames : Convention {
   const char *first, *second;  // linear layers before the classifier
 };
 // timm keeps these as convolutions over the whole map.
-constexpr VggNames kNames[] = {{{"torchvision", "classifier.6"}, "classifier.0", "classifier.3"},
-                               {{"timm", "head.fc"}, "pre_logits.fc1", "pre_logits.fc2"}};
+constexpr VggNames kVggNames[] = {{{"torchvision", "classifier.6"}, "classifier.0", "classifier.3"},
+                                  {{"timm", "head.fc"}, "pre_logits.fc1", "pre_logits.fc2"}};
 
 NodeId network(Builder& net, const std::vector<int>& convolutions) {
   constexpr std::int64_t kWidths[] = {64, 128, 256, 512, 512};
-  const auto& names = net.choose(kNames);
+  const auto& names = net.choose(kVggNames);
   const auto module = [](int index) { return "features." + std::to_string(index); };
   auto x = net.input();
   int index = 0;
@@ -30,8 +30,7 @@ NodeId network(Builder& net, const std::vector<int>& convolutions) {
   return net.classifier(x, names.classifier);
 }
 
-Architecture architecture(const char* name, std::int64_t parameters,
-                          const std::vector<int>& convolutions) {
+Architecture vgg(const char* name, std::int64_t parameters, const std::vector<int>& convolutions) {
   return {
       {name, "", parameters, 224, "Simonyan and Zisserman, arXiv 1409.1556", "torchvision, timm"},
       [convolutions](Builder& net) { return network(net, convolutions); }};
@@ -40,10 +39,8 @@ Architecture architecture(const char* name, std::int64_t parameters,
 }  // namespace
 
 std::vector<Architecture> vggs() {
-  return {architecture("vgg11_bn", 132868840, {1, 1, 2, 2, 2}),
-          architecture("vgg13_bn", 133053736, {2, 2, 2, 2, 2}),
-          architecture("vgg16_bn", 138365992, {2, 2, 3, 3, 3}),
-          architecture("vgg19_bn", 143678248, {2, 2, 4, 4, 4})};
+  return {vgg("vgg11_bn", 132868840, {1, 1, 2, 2, 2}), vgg("vgg13_bn", 133053736, {2, 2, 2, 2, 2}),
+          vgg("vgg16_bn", 138365992, {2, 2, 3, 3, 3}), vgg("vgg19_bn", 143678248, {2, 2, 4, 4, 4})};
 }
 
 }  // namespace zsq::models

@@ -10,13 +10,9 @@
 namespace zsq::models::aten {
 namespace {
 
-std::string scalar(const Operation& op, double value) {
-  return op.constant(at::scalar_tensor(value, at::kFloat));
-}
-
 // a + value * b
 std::string added(const Operation& op, const std::string& a, const std::string& b, double value) {
-  return op.emit("Add", {a, value == 1 ? b : op.emit("Mul", {b, scalar(op, value)})});
+  return op.emit("Add", {a, value == 1 ? b : op.emit("Mul", {b, op.scalar(value)})});
 }
 
 }  // namespace
@@ -29,7 +25,7 @@ Value convert_bmm(const Operation& op) {
 Value convert_baddbmm(const Operation& op) {
   auto product = op.emit("MatMul", {op.tensor("batch1"), op.tensor("batch2")});
   const auto alpha = op.number("alpha", 1), beta = op.number("beta", 1);
-  if (alpha != 1) product = op.emit("Mul", {product, scalar(op, alpha)});
+  if (alpha != 1) product = op.emit("Mul", {product, op.scalar(alpha)});
   return make_tensor(added(op, product, op.tensor("self"), beta));
 }
 
@@ -55,7 +51,7 @@ Value convert_attention(const Operation& op) {
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   const auto keys = op.emit("Transpose", {op.tensor("key")}, {{"perm", perm}});
   const auto scale = op.number("scale", 1 / std::sqrt(static_cast<double>(shape.back())));
-  const auto query = op.emit("Mul", {op.tensor("query"), scalar(op, scale)});
+  const auto query = op.emit("Mul", {op.tensor("query"), op.scalar(scale)});
   auto scores = op.emit("MatMul", {query, keys});
   if (op.has("attn_mask")) scores = op.emit("Add", {scores, op.tensor("attn_mask")});
   const auto weights = op.emit("Softmax", {scores}, {{"axis", std::int64_t{-1}}});

@@ -6,10 +6,6 @@
 namespace zsq::models::aten {
 namespace {
 
-std::string scalar(const Operation& op, double value) {
-  return op.constant(at::scalar_tensor(value, at::kFloat));
-}
-
 Value unary(const Operation& op, const char* type, const Operation::Attributes& attributes = {}) {
   return make_tensor(op.emit(type, {op.tensor("self")}, attributes));
 }
@@ -19,17 +15,17 @@ Value binary(const Operation& op, const char* type) {
 }
 
 Value clip(const Operation& op, double low, double high) {
-  return make_tensor(op.emit("Clip", {op.tensor("self"), scalar(op, low), scalar(op, high)}));
+  return make_tensor(op.emit("Clip", {op.tensor("self"), op.scalar(low), op.scalar(high)}));
 }
 
 // The second operand, times alpha.
 std::string scaled_other(const Operation& op) {
   const auto alpha = op.number("alpha", 1);
   if (!op.value("other").tensor() || op.is_constant("other")) {
-    if (alpha != 1 && !op.value("other").tensor()) return scalar(op, alpha * op.number("other", 0));
+    if (alpha != 1 && !op.value("other").tensor()) return op.scalar(alpha * op.number("other", 0));
   }
   const auto other = op.operand("other");
-  return alpha == 1 ? other : op.emit("Mul", {other, scalar(op, alpha)});
+  return alpha == 1 ? other : op.emit("Mul", {other, op.scalar(alpha)});
 }
 
 }  // namespace
@@ -48,8 +44,8 @@ Value convert_clamp(const Operation& op) {
   };
   if (is_number("min") && is_number("max")) {
     std::vector<std::string> inputs{op.tensor("self"), "", ""};
-    if (op.has("min")) inputs[1] = scalar(op, op.number("min", 0));
-    if (op.has("max")) inputs[2] = scalar(op, op.number("max", 0));
+    if (op.has("min")) inputs[1] = op.scalar(op.number("min", 0));
+    if (op.has("max")) inputs[2] = op.scalar(op.number("max", 0));
     return make_tensor(op.emit("Clip", inputs));
   }
   auto x = op.tensor("self");
@@ -92,7 +88,7 @@ Value convert_sub(const Operation& op) {
 
 // other - alpha self
 Value convert_rsub(const Operation& op) {
-  const auto self = op.emit("Mul", {op.tensor("self"), scalar(op, -op.number("alpha", 1))});
+  const auto self = op.emit("Mul", {op.tensor("self"), op.scalar(-op.number("alpha", 1))});
   return make_tensor(op.emit("Add", {self, op.operand("other")}));
 }
 

@@ -7,10 +7,6 @@
 namespace zsq::models::aten {
 namespace {
 
-std::string scalar(const Operation& op, double value) {
-  return op.constant(at::scalar_tensor(value, at::kFloat));
-}
-
 float real(const Operation& op, const char* parameter, double otherwise) {
   return static_cast<float>(op.number(parameter, otherwise));
 }
@@ -47,15 +43,15 @@ Value convert_rsqrt(const Operation& op) {
 }
 
 Value convert_square(const Operation& op) {
-  return make_tensor(op.emit("Pow", {op.tensor("self"), scalar(op, 2)}));
+  return make_tensor(op.emit("Pow", {op.tensor("self"), op.scalar(2)}));
 }
 
 Value convert_expm1(const Operation& op) {
-  return make_tensor(op.emit("Sub", {op.emit("Exp", {op.tensor("self")}), scalar(op, 1)}));
+  return make_tensor(op.emit("Sub", {op.emit("Exp", {op.tensor("self")}), op.scalar(1)}));
 }
 
 Value convert_log1p(const Operation& op) {
-  return make_tensor(op.emit("Log", {op.emit("Add", {op.tensor("self"), scalar(op, 1)})}));
+  return make_tensor(op.emit("Log", {op.emit("Add", {op.tensor("self"), op.scalar(1)})}));
 }
 
 Value convert_pow(const Operation& op) {
@@ -78,9 +74,9 @@ Value convert_softplus(const Operation& op) {
   const auto beta = op.number("beta", 1);
   if (op.number("threshold", 20) < 15) op.fail("a threshold below 15 is not known");
   auto x = op.tensor("self");
-  if (beta != 1) x = op.emit("Mul", {x, scalar(op, beta)});
+  if (beta != 1) x = op.emit("Mul", {x, op.scalar(beta)});
   x = op.emit("Softplus", {x});
-  return make_tensor(beta == 1 ? x : op.emit("Div", {x, scalar(op, beta)}));
+  return make_tensor(beta == 1 ? x : op.emit("Div", {x, op.scalar(beta)}));
 }
 
 Value convert_log_sigmoid(const Operation& op) {

@@ -19,10 +19,6 @@ std::int64_t axis_of(const Operation& op, std::int64_t axis, std::size_t dimensi
   return axis < 0 ? axis + count : axis;
 }
 
-std::string reshaped(const Operation& op, const std::string& x, const Dims& shape) {
-  return op.emit("Reshape", {x, op.constant(shape)}, {{"allowzero", std::int64_t{1}}});
-}
-
 std::string part(const Operation& op, std::int64_t axis, std::int64_t start, std::int64_t end) {
   return op.emit("Slice", {op.tensor("self"), op.constant(Dims{start}), op.constant(Dims{end}),
                            op.constant(Dims{axis})});
@@ -59,7 +55,7 @@ Value convert_repeat(const Operation& op) {
 }
 
 Value convert_view_as(const Operation& op) {
-  return make_tensor(reshaped(op, op.tensor("self"), op.shape("other")));
+  return make_tensor(op.reshaped(op.tensor("self"), op.shape("other")));
 }
 
 Value convert_unflatten(const Operation& op) {
@@ -68,7 +64,7 @@ Value convert_unflatten(const Operation& op) {
   const auto sizes = op.integers("sizes");
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, sizes.begin(), sizes.end());
-  return make_tensor(reshaped(op, op.tensor("self"), shape));
+  return make_tensor(op.reshaped(op.tensor("self"), shape));
 }
 
 Value convert_movedim(const Operation& op) {

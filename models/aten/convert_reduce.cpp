@@ -11,10 +11,6 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-std::string scalar(const Operation& op, double value) {
-  return op.constant(at::scalar_tensor(value, at::kFloat));
-}
-
 Dims axes_of(const Operation& op) {
   const auto axes = op.integers("dim");
   if (axes.empty()) op.fail("reduces the batch as well; the dimensions of an image were expected");
@@ -49,9 +45,9 @@ std::pair<std::string, std::string> moments(const Operation& op) {
   if (n - correction <= 0) op.fail("divides by zero: too few values for the correction");
   const bool keepdim = op.flag("keepdim", false);
   const auto difference = op.emit("Sub", {x, reduced(op, "ReduceMean", x, true)});
-  const auto squares = op.emit("Pow", {difference, scalar(op, 2)});
+  const auto squares = op.emit("Pow", {difference, op.scalar(2)});
   auto variance = reduced(op, "ReduceMean", squares, keepdim);
-  if (correction != 0) variance = op.emit("Mul", {variance, scalar(op, n / (n - correction))});
+  if (correction != 0) variance = op.emit("Mul", {variance, op.scalar(n / (n - correction))});
   return {reduced(op, "ReduceMean", x, keepdim), variance};
 }
 

@@ -17,10 +17,6 @@ std::size_t from_front(const Operation& op, std::int64_t axis, std::size_t dimen
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
-std::string reshaped(const Operation& op, const std::string& x, const Dims& shape) {
-  return op.emit("Reshape", {x, op.constant(shape)}, {{"allowzero", std::int64_t{1}}});
-}
-
 // Of a constant matrix, what it is the transpose of stays known: layers store the original.
 Value permuted(const Operation& op, const Dims& perm) {
   const auto x = op.tensor("self");
@@ -41,7 +37,7 @@ Value swapped(const Operation& op, std::int64_t first, std::int64_t second) {
 
 Value convert_view(const Operation& op) {
   const auto* name = op.has("size") ? "size" : "shape";
-  return make_tensor(reshaped(op, op.tensor("self"), op.integers(name)));
+  return make_tensor(op.reshaped(op.tensor("self"), op.integers(name)));
 }
 
 Value convert_flatten(const Operation& op) {
@@ -58,7 +54,7 @@ Value convert_flatten(const Operation& op) {
   for (auto i = first; i <= last; ++i) merged *= shape[i];
   flat.push_back(merged);
   flat.insert(flat.end(), shape.begin() + static_cast<std::ptrdiff_t>(last) + 1, shape.end());
-  return make_tensor(reshaped(op, op.tensor("self"), flat));
+  return make_tensor(op.reshaped(op.tensor("self"), flat));
 }
 
 // Dimensions that are not 1 stay, without an error.
@@ -102,9 +98,9 @@ Value convert_channel_shuffle(const Operation& op) {
     op.fail("needs an input N x C x H x W and groups that divide C");
   }
   const Dims split{shape[0], groups, shape[1] / groups, shape[2], shape[3]};
-  const auto x = reshaped(op, op.tensor("self"), split);
+  const auto x = op.reshaped(op.tensor("self"), split);
   return make_tensor(
-      reshaped(op, op.emit("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3, 4}}}), shape));
+      op.reshaped(op.emit("Transpose", {x}, {{"perm", Dims{0, 2, 1, 3, 4}}}), shape));
 }
 
 namespace {

@@ -11,7 +11,7 @@
 namespace zsq::models::aten {
 namespace {
 
-std::optional<double> number_in(const Value& value) {
+std::optional<double> real_in(const Value& value) {
   if (const auto* number = value.as<double>()) return *number;
   if (const auto* number = value.as<std::int64_t>()) return static_cast<double>(*number);
   if (const auto* number = value.as<bool>()) return *number ? 1 : 0;
@@ -74,7 +74,7 @@ std::int64_t Operation::integer(const std::string& parameter, std::int64_t other
 
 double Operation::number(const std::string& parameter, double otherwise) const {
   if (!has(parameter)) return otherwise;
-  if (const auto found = number_in(value(parameter))) return *found;
+  if (const auto found = real_in(value(parameter))) return *found;
   const auto constant = program_.constant_of(value(parameter));
   if (!constant.defined() || constant.numel() != 1) {
     fail("argument '" + parameter + "' must be a number");
@@ -130,7 +130,7 @@ std::string Operation::name_of(const Value& tensor) const {
 
 std::string Operation::operand(const std::string& parameter) const {
   if (value(parameter).tensor()) return tensor(parameter);
-  return constant(at::scalar_tensor(number(parameter, 0), at::kFloat));
+  return scalar(number(parameter, 0));
 }
 
 std::string Operation::constant(const at::Tensor& value) const {
@@ -142,6 +142,10 @@ std::string Operation::constant(const at::Tensor& value) const {
 
 std::string Operation::constant(const std::vector<std::int64_t>& values) const {
   return constant(at::tensor(values, at::kLong));
+}
+
+std::string Operation::scalar(double value) const {
+  return constant(at::scalar_tensor(value, at::kFloat));
 }
 
 bool Operation::is_constant(const std::string& parameter) const {

@@ -74,6 +74,7 @@ class Operation {
   std::string operand(const std::string& parameter) const;
   std::string constant(const at::Tensor& value) const;
   std::string constant(const std::vector<std::int64_t>& values) const;
+  std::string scalar(double value) const;  // a constant without dimensions, f32
   bool is_constant(const std::string& parameter) const;
   Shape shape(const std::string& parameter) const;  // of an activation, kBatch comes first
   Shape shape_of(const Value& tensor) const;
@@ -87,6 +88,9 @@ class Operation {
   std::string emit(const std::string& type, std::vector<std::string> inputs,
                    const Attributes& attributes = {}) const {
     return emit(type, std::move(inputs), attributes, 1)[0];
+  }
+  std::string reshaped(const std::string& x, const std::vector<std::int64_t>& shape) const {
+    return emit("Reshape", {x, constant(shape)}, {{"allowzero", std::int64_t{1}}});
   }
 
  private:

@@ -18,7 +18,7 @@
 namespace zsq::models::onnx {
 namespace {
 
-at::Tensor is_batch(const at::Tensor& x) {
+at::Tensor is_batch_size(const at::Tensor& x) {
   return x.to(at::kDouble).eq(static_cast<double>(kBatch));
 }
 
@@ -41,7 +41,7 @@ std::pair<at::Tensor, at::Tensor> two(const Call& call) {
 at::Tensor fold_compare(const Call& call) {
   const auto [a, b] = two(call);
   const auto known = [](const at::Tensor& batch, const at::Tensor& other) {
-    return is_batch(batch).logical_and(other.gt(0));
+    return is_batch_size(batch).logical_and(other.gt(0));
   };
   refuse_batch(call, known(a, b).logical_or(known(b, a)));
   const auto& type = call.node().op_type;
@@ -64,7 +64,7 @@ at::Tensor fold_not(const Call& call) { return call.constant(0).logical_not(); }
 // The sign is that of the divisor, or with fmod = 1 that of the dividend.
 at::Tensor fold_mod(const Call& call) {
   const auto [a, b] = two(call);
-  refuse_batch(call, is_batch(a).logical_or(is_batch(b)));
+  refuse_batch(call, is_batch_size(a).logical_or(is_batch_size(b)));
   const bool integers = !at::isFloatingType(b.scalar_type());
   if (integers && b.eq(0).any().item<bool>()) call.fail("divides by zero");
   return call.integer("fmod", 0) != 0 ? at::fmod(a, b) : at::remainder(a, b);
@@ -72,13 +72,13 @@ at::Tensor fold_mod(const Call& call) {
 
 at::Tensor fold_pow(const Call& call) {
   const auto [a, b] = two(call);
-  refuse_batch(call, is_batch(a).logical_or(is_batch(b)));
+  refuse_batch(call, is_batch_size(a).logical_or(is_batch_size(b)));
   return at::pow(a.to(at::kDouble), b.to(at::kDouble)).to(a.scalar_type());
 }
 
 at::Tensor fold_cumulative_sum(const Call& call) {
   auto x = call.constant(0);
-  refuse_batch(call, is_batch(x));
+  refuse_batch(call, is_batch_size(x));
   auto axis = static_cast<std::int64_t>(call.scalar(1));
   axis += axis < 0 ? x.dim() : 0;
   if (axis < 0 || axis >= x.dim()) call.fail("the axis is out of range");

@@ -9,12 +9,12 @@
 namespace zsq::pipeline {
 namespace {
 
-struct Variant {
+struct Training {
   const char* name;
   Inundation inundation;
 };
-constexpr Variant kVariants[] = {{"KL alone, plain steps", Inundation::off},
-                                 {"KL with gradient inundation", Inundation::exact}};
+constexpr Training kTrainings[] = {{"KL alone, plain steps", Inundation::off},
+                                   {"KL with gradient inundation", Inundation::exact}};
 
 analysis::Crossings count(const AnalysisInput& input, Inundation inundation) {
   auto training = input.training([&](TrainOptions& finetune) {
@@ -48,20 +48,20 @@ AnalysisOutput analyse_crossings(const AnalysisInput& input) {
   output.table.columns = {{"training"}, {"epoch"}, {"layer"}, {"weights"}, {"share_per_step"}};
   std::vector<analysis::HeatMap> maps;
   std::vector<std::string> layers, epochs;
-  for (const Variant& variant : kVariants) {
-    const analysis::Crossings crossings = count(input, variant.inundation);
+  for (const Training& trained : kTrainings) {
+    const analysis::Crossings crossings = count(input, trained.inundation);
     for (std::size_t epoch = 0; epoch < crossings.shares.size(); ++epoch)
       for (std::size_t layer = 0; layer < crossings.layers.size(); ++layer)
         output.table.rows.push_back(
-            {variant.name, std::to_string(epoch + 1), crossings.layers[layer],
+            {trained.name, std::to_string(epoch + 1), crossings.layers[layer],
              std::to_string(static_cast<std::int64_t>(crossings.sizes[layer])),
              analysis::full_number(crossings.shares[epoch][layer])});
-    maps.push_back({variant.name, by_layer(crossings)});
+    maps.push_back({trained.name, by_layer(crossings)});
     layers = crossings.layers;
     epochs.clear();
     for (std::size_t epoch = 0; epoch < crossings.shares.size(); ++epoch)
       epochs.push_back(std::to_string(epoch + 1));
-    output.figures.emplace_back(std::string("crossings per step, %: ") + variant.name,
+    output.figures.emplace_back(std::string("crossings per step, %: ") + trained.name,
                                 100 * crossings.mean_share());
   }
   output.svg = analysis::heat_maps(maps, layers, epochs, "part of the training",

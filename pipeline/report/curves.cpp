@@ -10,10 +10,10 @@ namespace {
 using analysis::Point;
 
 // In the order of the page.
-struct Kind {
+struct CurveKind {
   const char *phase, *second_phase, *metric, *title, *unit;
 };
-constexpr Kind kKinds[] = {
+constexpr CurveKind kCurveKinds[] = {
     {"validation", "", "kl", "KL on held-out images", "nats per image"},
     {"validation", "", "agreement", "Agreement on held-out images", "share of images"},
     {"fine-tune", "", "loss_student", "Loss of the student", "loss"},
@@ -27,7 +27,7 @@ constexpr Kind kKinds[] = {
     {"generator", "", "loss_generator", "Loss of the images' generator", "loss"},
 };
 
-std::vector<Point> points_of(const std::vector<HistoryRecord>& records, const Kind& kind) {
+std::vector<Point> points_of(const std::vector<HistoryRecord>& records, const CurveKind& kind) {
   std::vector<Point> points;
   for (const HistoryRecord& record : records)
     if (record.phase == kind.phase || record.phase == kind.second_phase)
@@ -76,7 +76,7 @@ bool says_something(const std::vector<analysis::Curve>& curves) {
 
 std::vector<analysis::Svg> curve_charts(const std::vector<NamedHistory>& runs) {
   std::vector<analysis::Svg> charts;
-  for (const Kind& kind : kKinds) {
+  for (const CurveKind& kind : kCurveKinds) {
     std::vector<analysis::Curve> curves;
     for (const NamedHistory& run : runs)  // an empty one as well: colours are those of the runs
       curves.push_back({run.name, averaged(points_of(run.records, kind))});

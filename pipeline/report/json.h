@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,6 +18,13 @@ inline std::string dump(const Json& json, int indent = -1) {
 // Text that is JSON already; null if there is none.
 inline Json json_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json::parse(text);
+}
+
+// An object with the bits as keys.
+inline Json by_bits(const std::map<std::int64_t, double>& values) {
+  Json json = Json::object();
+  for (const auto& [bits, value] : values) json[std::to_string(bits)] = value;
+  return json;
 }
 
 // Members of files that another version may have written: nothing if they are missing, null or of

@@ -4,6 +4,7 @@
 namespace zsq {
 namespace {
 
+using pipeline::by_bits;
 using pipeline::Json;
 
 Json accuracy(const std::optional<Accuracy>& a) {
@@ -12,12 +13,6 @@ Json accuracy(const std::optional<Accuracy>& a) {
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json by_bits(const std::map<std::int64_t, double>& values) {
-  Json json = Json::object();
-  for (const auto& [bits, value] : values) json[std::to_string(bits)] = value;
-  return json;
-}
 
 Json range_json(const Range& range) { return Json::array({range.low, range.high}); }
 

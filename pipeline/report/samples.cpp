@@ -8,7 +8,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kImages = 6, kLargestSide = 80, kGap = 2;
+constexpr std::int64_t kImagesOfStrip = 6, kLargestSide = 80, kGap = 2;
 constexpr std::uint8_t kGrey = 128;  // of gaps, on light and on dark pages
 
 eval::Preprocessing own_range(const at::Tensor& images) {
@@ -32,7 +32,7 @@ eval::Image shrunk(const eval::Image& image) {
 eval::Image sample_strip(const at::Tensor& images,
                          const std::optional<eval::Preprocessing>& preprocessing) {
   if (images.size(1) != 1 && images.size(1) != 3) return {};
-  const at::Tensor first = images.slice(0, 0, kImages).detach().to(at::kCPU, at::kFloat);
+  const at::Tensor first = images.slice(0, 0, kImagesOfStrip).detach().to(at::kCPU, at::kFloat);
   const bool colour = images.size(1) == 3;
   const auto pixels = colour && preprocessing ? *preprocessing : own_range(first);
   eval::Image strip;

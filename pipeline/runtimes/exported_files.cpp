@@ -106,7 +106,7 @@ std::vector<ExportedFile> exported_files(const fs::path& folder, const std::stri
     if (fs::is_regular_file(folder / name)) files.push_back({fs::absolute(folder / name), of});
   };
   add("model.onnx", onnx_target(target));
-  for (const std::string& name : names_of<Target>()) {
+  for (const std::string& name : zsq::names_of<Target>()) {
     const Target of = choice<Target>("target", name);
     if (of == Target::tflite)
       add("model.tflite", of);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLock = "lock";
+constexpr const char* kLockFile = "lock";
 
 // "zsq-check-": this program's; the number of the process tells the folders of this one, which
 // POSIX locks do not.
@@ -29,8 +29,8 @@ bool is_mine(const fs::path& folder) {
 
 // A folder without a lock was begun a moment ago.
 bool is_abandoned(const fs::path& folder) {
-  if (!is_mine(folder) || !fs::exists(folder / kLock)) return false;
-  formats::FileLock lock(folder / kLock);
+  if (!is_mine(folder) || !fs::exists(folder / kLockFile)) return false;
+  formats::FileLock lock(folder / kLockFile);
   return lock.try_lock();
 }
 
@@ -56,7 +56,7 @@ ScratchFolder::ScratchFolder() {
     throw Error(ErrorCode::bad_input, "cannot make a folder in " + among.string() +
                                           "; set TMPDIR to one that can be written");
   path_ = name;
-  lock_ = std::make_unique<formats::FileLock>(path_ / kLock);
+  lock_ = std::make_unique<formats::FileLock>(path_ / kLockFile);
   lock_->try_lock();
 }
 

@@ -6,12 +6,12 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kBatch = 16;
+constexpr std::int64_t kRoundingBatch = 16;
 
 }  // namespace
 
 void round_weights(const StageContext& context, const RoundStage& stage, quant::Student& student) {
-  if (stage.parts_done == 0) quant::calibrate(student, stage.images, kBatch);
+  if (stage.parts_done == 0) quant::calibrate(student, stage.images, kRoundingBatch);
   context.say(std::string(stage.method.title) + " on " + std::to_string(stage.images.size(0)) +
               " images");
   quant::round_layers(
@@ -19,7 +19,7 @@ void round_weights(const StageContext& context, const RoundStage& stage, quant::
        .student = student,
        .method = stage.method,
        .images = stage.images,
-       .batch_size = kBatch,
+       .batch_size = kRoundingBatch,
        .memory = stage.memory,
        .seed = context.seed,
        .blocks_done = static_cast<std::size_t>(stage.parts_done),

@@ -14,17 +14,18 @@ namespace {
 // Of single channels the tails are less normal than of a whole tensor. Chosen among 2.5, 4, 7 and 8
 // by KL on dead leaves and on optimised images.
 constexpr double kPower = 7;
-constexpr int kRanges = 64;                   // tried for each channel
-constexpr double kReach = 6, kStep = 0.0625;  // of the normal variable
+constexpr int kRanges = 64;                         // tried for each channel
+constexpr double kNormalReach = 6, kStep = 0.0625;  // of the normal variable
 
 }  // namespace
 
 at::Tensor channel_ranges(const at::Tensor& mean, const at::Tensor& deviation, double bound,
                           std::int64_t bits) {
-  const auto z = at::arange(-kReach, kReach + kStep / 2, kStep, mean.options()).unsqueeze(1);
+  const auto z =
+      at::arange(-kNormalReach, kNormalReach + kStep / 2, kStep, mean.options()).unsqueeze(1);
   const auto probability = z.square().mul(-0.5).exp();
   const auto x = z.mul(deviation).add(mean).clamp(0, bound);  // [z, C]
-  const auto largest = mean.add(deviation, kReach).clamp(0, bound);
+  const auto largest = mean.add(deviation, kNormalReach).clamp(0, bound);
   const double steps = static_cast<double>((1 << bits) - 1);
   auto least = at::full_like(mean, std::numeric_limits<float>::infinity());
   auto best = at::full_like(mean, bound);

@@ -20,7 +20,7 @@ namespace {
 constexpr double kStep = 0.25;
 constexpr int kGroup = 4;  // nodes of the second operand that count as one
 constexpr int kFine = 16;  // steps between two nodes
-constexpr std::int64_t kMost = std::int64_t{1} << 26;  // values of a pair at a time
+constexpr std::int64_t kMostOfPair = std::int64_t{1} << 26;  // values of a pair at a time
 
 at::Tensor weights_at(const at::Tensor& z) {
   const auto weights = z.square().mul(-0.5).exp();
@@ -72,7 +72,7 @@ at::Tensor independent(const at::Tensor& x, const at::Tensor& y, Pair op, Pair o
     const auto m = op(mean(a), mean(b));
     const auto v = op_variance(a, b);
     constexpr std::int64_t kGroups = (kNodes + kGroup - 1) / kGroup;
-    if (a.numel() * kGroups > kMost) {  // the shape of what varies more
+    if (a.numel() * kGroups > kMostOfPair) {  // the shape of what varies more
       const auto wide = at::where(variance(a).gt(variance(b)), a, b);
       const auto factor = v.div(variance(wide).clamp_min(1e-30)).sqrt();
       return wide.sub(mean(wide)).mul(factor).add(m);
@@ -171,7 +171,7 @@ at::Tensor quantiles(const at::Tensor& values, const at::Tensor& probability) {
 at::Tensor of_independent(const at::Tensor& x, const at::Tensor& y, const PairFunction& function) {
   return elementwise({x, y}, [&](const std::vector<at::Tensor>& in) {
     const auto [averaging, p] = grouping(2);
-    if (std::max(in[0].numel(), in[1].numel()) * p.numel() > kMost)
+    if (std::max(in[0].numel(), in[1].numel()) * p.numel() > kMostOfPair)
       return function(in[0], mean(in[1]));
     const auto pairs = function(in[0].unsqueeze(1), mixed(averaging, in[1]).unsqueeze(0));
     return quantiles(pairs.flatten(0, 1), probabilities().unsqueeze(1).mul(p).flatten());

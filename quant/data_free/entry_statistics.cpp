@@ -11,7 +11,7 @@
 namespace zsq::quant {
 namespace {
 
-constexpr double kMost = 8;  // a and 1 / a
+constexpr double kMostFactor = 8;  // a and 1 / a
 
 // Of [N, C, ...] per channel: [C].
 at::Tensor channel_mean(const at::Tensor& x) {
@@ -57,7 +57,8 @@ void EntryStatistics::impose(models::NodeId entry, const std::vector<at::Tensor>
   const auto own_mean = sum.div(images);
   const auto own_deviation = squares.div(images).sub(own_mean.square()).clamp_min(0).sqrt();
   const auto varies = own_deviation.gt(1e-6 * own_mean.abs()).logical_and(deviation.gt(0));
-  const auto a = at::where(varies, deviation / own_deviation, 1).clamp(1 / kMost, kMost);
+  const auto a =
+      at::where(varies, deviation / own_deviation, 1).clamp(1 / kMostFactor, kMostFactor);
   const auto b = at::where(varies, mean - a * own_mean, 0);
   const auto* clip = models::get_if<models::Clip>(graph_[entry]);
   for (const auto* list : {&float_values, &student_values})

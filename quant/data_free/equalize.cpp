@@ -24,7 +24,7 @@ using models::NodeId;
 
 constexpr double kReach = 4, kReachBelowBound = 8;  // deviations
 constexpr double kShareOfRange = 0.75;  // of linear layers; chosen by KL on synthetic images
-constexpr double kMost = 1024;          // f and 1 / f
+constexpr double kMostScaling = 1024;   // f and 1 / f
 
 bool is_relu(const Node& node) {
   const auto* clip = models::get_if<models::Clip>(node);
@@ -129,7 +129,8 @@ class Equalizer {
     const auto largest = largest_weight(reader.layer);
     auto factor = power_of_two(depthwise ? reach.reciprocal() : largest.div(reach).sqrt());
     // A channel that is always 0, or that nothing reads.
-    factor = at::where(reach.gt(0).logical_and(largest.gt(0)), factor, 1).clamp(1 / kMost, kMost);
+    factor = at::where(reach.gt(0).logical_and(largest.gt(0)), factor, 1)
+                 .clamp(1 / kMostScaling, kMostScaling);
     scale(norm, factor);
     take_out(reader.layer, factor);
   }
@@ -143,7 +144,7 @@ class Equalizer {
     auto range = own_range ? channel_ranges(beta, deviation, bound, placement_.asks[reader.layer])
                            : beta.add(deviation, kReachBelowBound);
     range = at::where(range.gt(0), range, bound);  // a channel that is always 0
-    const auto factor = range.reciprocal().mul(bound).clamp(1, kMost);
+    const auto factor = range.reciprocal().mul(bound).clamp(1, kMostScaling);
     scale(norm, factor);
     take_out(reader.layer, factor);
     if (!own_range) return;  // no value comes to the bound that did not
@@ -169,8 +170,9 @@ class Equalizer {
                            .sub(log_ratio(reach_of(group.read[i])), kShareOfRange);
       exponent = exponent.defined() ? exponent.add(one) : one;
     }
-    const auto factor =
-        exponent.div(static_cast<double>(group.layers.size())).exp().clamp(1 / kMost, kMost);
+    const auto factor = exponent.div(static_cast<double>(group.layers.size()))
+                            .exp()
+                            .clamp(1 / kMostScaling, kMostScaling);
     for (NodeId norm : group.norms) scale(norm, factor);
     for (NodeId layer : group.layers) take_out(layer, factor);
   }

@@ -29,7 +29,7 @@ using models::Node;
 using models::ParameterStore;
 using Inputs = std::vector<at::Tensor>;
 
-constexpr double kLeastShare = 0.01;  // of the root mean square
+constexpr double kLeastOfMeanSquare = 0.01;  // of the root mean square
 constexpr double kLargest = 1e15;
 constexpr std::int64_t kFewProducts = 4;
 
@@ -41,7 +41,7 @@ at::Tensor finite(const at::Tensor& x) {
 at::Tensor near_zero(const at::Tensor& x) {
   const auto square =
       x.size(0) == distribution::kNodes ? distribution::mean(x.square()).sqrt() : x.abs().mul(1e-4);
-  return square.mul(kLeastShare).clamp_min(1e-6);
+  return square.mul(kLeastOfMeanSquare).clamp_min(1e-6);
 }
 
 at::Tensor away_from_zero(const at::Tensor& x) {

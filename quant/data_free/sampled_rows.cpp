@@ -13,7 +13,7 @@
 namespace zsq::quant::distribution {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 25;  // values of a tensor's samples
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 25;  // values of a tensor's samples
 constexpr std::int64_t kLeastSamples = 32;
 constexpr std::uint64_t kSeed = 0x5a5a;
 
@@ -45,7 +45,7 @@ at::Tensor sampled(const std::vector<at::Tensor>& inputs, const Function& functi
                    double highest) {
   std::int64_t largest = 1;
   for (const auto& x : inputs) largest = std::max(largest, x[0].numel());
-  const auto n = std::clamp<std::int64_t>(kMost / largest, kLeastSamples, kSamples);
+  const auto n = std::clamp<std::int64_t>(kMostSamples / largest, kLeastSamples, kSamples);
   auto generator = at::make_generator<at::CPUGeneratorImpl>(kSeed);
   std::vector<at::Tensor> samples;
   for (const auto& x : inputs) {

@@ -16,13 +16,13 @@ namespace {
 // The units that codes are counted in, so that the error has the same weight beside the regulariser
 // on any grid: the scale, or the mean distance of a table's levels. [], [C] or, of lowest and
 // highest, what broadcasts to the weight.
-struct Steps {
+struct SoftSteps {
   at::Tensor size, lowest, highest;
   at::Tensor table;  // [C, L]; undefined: consecutive integers
 };
 
-Steps steps_of(const at::Tensor& weight, const cuda_kernels::Grid& grid, const QuantizerSpec& spec,
-               const at::Tensor& levels) {
+SoftSteps steps_of(const at::Tensor& weight, const cuda_kernels::Grid& grid,
+                   const QuantizerSpec& spec, const at::Tensor& levels) {
   if (!levels.defined()) {
     auto [lowest, highest] = code_limits(weight, grid, spec);
     return {grid.scale, std::move(lowest), std::move(highest), {}};
@@ -47,7 +47,7 @@ LayerRounding round_layer_by_adaround(const at::Tensor& weight, const InputMomen
   const auto rows = [&](const at::Tensor& t) {
     return t.detach().cpu().expand({weight.size(0)}).reshape({h.size(0), -1, 1});
   };
-  const Steps steps = steps_of(weight.detach(), grid, spec, levels);
+  const SoftSteps steps = steps_of(weight.detach(), grid, spec, levels);
   const auto codes_at = [&](const at::Tensor& t) {
     return t.cpu().expand_as(weight).reshape({h.size(0), -1, h.size(1)});
   };

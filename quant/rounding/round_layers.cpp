@@ -18,9 +18,9 @@ namespace {
 using models::Block;
 using models::Graph;
 using models::NodeId;
-class Walk {
+class RoundingWalk {
  public:
-  Walk(const RoundingJob& job, Observer& observer)
+  RoundingWalk(const RoundingJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
         pair_(job.teacher, job.student),
@@ -126,13 +126,13 @@ class Walk {
 
 void round_layers(const RoundingJob& job, Observer& observer) {
   const at::NoGradGuard no_grad;
-  Walk(job, observer).run();
+  RoundingWalk(job, observer).run();
 }
 
 void visit_input_moments(const RoundingJob& job, Observer& observer,
                          const std::function<void(std::size_t, const InputMoments&)>& visit) {
   const at::NoGradGuard no_grad;
-  Walk(job, observer).visit(visit);
+  RoundingWalk(job, observer).visit(visit);
 }
 
 void round_site(Student& student, const models::Model& teacher, const WeightSite& site,

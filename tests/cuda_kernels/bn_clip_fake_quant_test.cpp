@@ -14,7 +14,7 @@
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/bn_clip_fake_quant.h"
 
-namespace zsq::cuda_kernels {
+namespace zsq::cuda_kernels::bn_clip_fake_quant_test {
 namespace {
 
 using namespace zsq::test;
@@ -184,4 +184,4 @@ TEST(BnClipFakeQuant, EmptyAndBadArguments) {
 }
 
 }  // namespace
-}  // namespace zsq::cuda_kernels
+}  // namespace zsq::cuda_kernels::bn_clip_fake_quant_test

@@ -9,7 +9,7 @@
 #include "tests/cuda_kernels/helpers.h"
 #include "tests/reference/bn_clip_fake_quant.h"
 
-namespace zsq::cuda_kernels {
+namespace zsq::cuda_kernels::bn_clip_moments_test {
 namespace {
 
 using namespace zsq::test;
@@ -93,4 +93,4 @@ TEST(BnClipMoments, BadArgumentsAreNamed) {
 }
 
 }  // namespace
-}  // namespace zsq::cuda_kernels
+}  // namespace zsq::cuda_kernels::bn_clip_moments_test

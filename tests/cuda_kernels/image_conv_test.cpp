@@ -9,7 +9,7 @@
 
 #include "tests/cuda_kernels/helpers.h"
 
-namespace zsq::cuda_kernels {
+namespace zsq::cuda_kernels::image_conv_test {
 namespace {
 
 using namespace zsq::test;
@@ -121,4 +121,4 @@ TEST(ImageConv, WeightsThatLearnAreRefusedWhereNothingWouldReachThem) {
 }
 
 }  // namespace
-}  // namespace zsq::cuda_kernels
+}  // namespace zsq::cuda_kernels::image_conv_test

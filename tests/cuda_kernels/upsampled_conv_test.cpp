@@ -12,7 +12,7 @@
 
 #include "tests/cuda_kernels/helpers.h"
 
-namespace zsq::cuda_kernels {
+namespace zsq::cuda_kernels::upsampled_conv_test {
 namespace {
 
 using namespace zsq::test;
@@ -97,4 +97,4 @@ TEST(UpsampledConv, BadArgumentsAreNamed) {
 }
 
 }  // namespace
-}  // namespace zsq::cuda_kernels
+}  // namespace zsq::cuda_kernels::upsampled_conv_test

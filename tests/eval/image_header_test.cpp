@@ -8,7 +8,7 @@
 #include "eval/image.h"
 #include "tests/support/error_message.h"
 
-namespace zsq::eval {
+namespace zsq::eval::image_header_test {
 namespace {
 
 using namespace std::string_literals;
@@ -107,4 +107,4 @@ TEST(ImageHeader, RareFormatsAreNotDecoded) {
 #endif
 
 }  // namespace
-}  // namespace zsq::eval
+}  // namespace zsq::eval::image_header_test

@@ -10,7 +10,7 @@
 #include "tests/eval/pillow_fit_cases.h"
 #include "tests/support/error_message.h"
 
-namespace zsq::eval {
+namespace zsq::eval::preset_test {
 namespace {
 
 Image grey_image(std::int64_t height, std::int64_t width, std::uint8_t value) {
@@ -257,4 +257,4 @@ TEST(Preprocess, RefusesAnotherSizeWhereThePresetDoesNotResize) {
 }
 
 }  // namespace
-}  // namespace zsq::eval
+}  // namespace zsq::eval::preset_test

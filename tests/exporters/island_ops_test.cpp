@@ -16,7 +16,7 @@
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::island_ops_test {
 namespace {
 
 using models::Elementwise;
@@ -205,4 +205,4 @@ TEST(IslandOps, RunInNcnnOrAreRefused) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::island_ops_test

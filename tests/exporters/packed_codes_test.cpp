@@ -17,7 +17,7 @@
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::packed_codes_test {
 namespace {
 
 using Ints = std::vector<std::int64_t>;
@@ -149,4 +149,4 @@ TEST(ExportPacked, ALayerThatLeftItsTableStaysInt8) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::packed_codes_test

@@ -14,7 +14,7 @@
 #include "tests/exporters/networks.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::safetensors_test {
 namespace {
 
 std::filesystem::path file(const std::string& name) {
@@ -145,4 +145,4 @@ TEST(ParameterBytes, CountsEachLevelTableOnce) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::safetensors_test

@@ -5,7 +5,7 @@
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::structure_test {
 namespace {
 
 QuantOptions scheme(std::int64_t bits) {
@@ -49,4 +49,4 @@ TEST(Structure, ZeroPointsThatWereAskedForAreSeen) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::structure_test

@@ -16,7 +16,7 @@
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::exporters {
+namespace zsq::exporters::targets_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -253,4 +253,4 @@ TEST(Qcdq, QonnxReadsTheWidths) {
 }
 
 }  // namespace
-}  // namespace zsq::exporters
+}  // namespace zsq::exporters::targets_test

@@ -6,7 +6,7 @@
 
 #include "tests/formats/pickle_bytes.h"
 
-namespace zsq::formats {
+namespace zsq::formats::exported_program_test {
 namespace {
 
 using Kind = ExportedProgram::Argument::Kind;
@@ -180,4 +180,4 @@ TEST(ExportedProgramFile, DamagedJsonIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace zsq::formats
+}  // namespace zsq::formats::exported_program_test

@@ -6,7 +6,7 @@
 
 #include "tests/formats/pickle_bytes.h"
 
-namespace zsq::formats {
+namespace zsq::formats::pickle_test {
 namespace {
 
 using Kind = PickleValue::Kind;
@@ -188,4 +188,4 @@ TEST(Pickle, TensorsAreChecked) {
 }
 
 }  // namespace
-}  // namespace zsq::formats
+}  // namespace zsq::formats::pickle_test

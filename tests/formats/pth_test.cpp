@@ -6,7 +6,7 @@
 
 #include "tests/formats/pickle_bytes.h"
 
-namespace zsq::formats {
+namespace zsq::formats::pth_test {
 namespace {
 
 using namespace pickled;
@@ -185,4 +185,4 @@ TEST(Pth, EveryCutIsAnError) {
 }
 
 }  // namespace
-}  // namespace zsq::formats
+}  // namespace zsq::formats::pth_test

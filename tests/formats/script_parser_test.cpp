@@ -5,7 +5,7 @@
 #include "formats/script_syntax.h"
 #include "tests/formats/helpers.h"
 
-namespace zsq::formats {
+namespace zsq::formats::script_parser_test {
 namespace {
 
 using Kind = Expression::Kind;
@@ -122,4 +122,4 @@ TEST(ScriptParser, DamagedTextIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace zsq::formats
+}  // namespace zsq::formats::script_parser_test

@@ -6,7 +6,7 @@
 
 #include "tests/formats/pickle_bytes.h"
 
-namespace zsq::formats {
+namespace zsq::formats::torchscript_test {
 namespace {
 
 using namespace pickled;
@@ -119,4 +119,4 @@ TEST(TorchScriptFile, DamageIsAnErrorOrHarmless) {
 }
 
 }  // namespace
-}  // namespace zsq::formats
+}  // namespace zsq::formats::torchscript_test

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "tests/support/seed_each_test.h"
 
-namespace zsq::losses {
+namespace zsq::losses::features_test {
 namespace {
 
 using Term = at::Tensor (*)(const std::vector<at::Tensor>&, const std::vector<at::Tensor>&);
@@ -104,4 +104,4 @@ TEST(FeatureTerms, LeaveTheTeacherAlone) {
 }
 
 }  // namespace
-}  // namespace zsq::losses
+}  // namespace zsq::losses::features_test

@@ -19,7 +19,7 @@
 #include "tests/support/networks.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::models {
+namespace zsq::models::architectures_test {
 namespace {
 
 using test::network_path;
@@ -252,4 +252,4 @@ TEST(StateDicts, EfficientNetIsWhatWasPublished) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::architectures_test

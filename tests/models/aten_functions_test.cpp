@@ -49,7 +49,7 @@
 #include "core/error.h"
 #include "tests/models/script.h"
 
-namespace zsq::models {
+namespace zsq::models::aten_functions_test {
 namespace {
 
 using at::Tensor;
@@ -246,4 +246,4 @@ TEST(AtenFunctions, NearestIsAtensAtEverySize) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::aten_functions_test

@@ -28,7 +28,7 @@
 #include "core/error.h"
 #include "tests/models/script.h"
 
-namespace zsq::models {
+namespace zsq::models::aten_operators_test {
 namespace {
 
 using at::Tensor;
@@ -297,4 +297,4 @@ TEST(AtenOperators, InPlaceOperatorsChangeTheirArgument) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::aten_operators_test

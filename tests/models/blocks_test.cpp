@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "models/load.h"
 
-namespace zsq::models {
+namespace zsq::models::blocks_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -190,4 +190,4 @@ TEST(CutOut, RefusesASecondWayIn) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::blocks_test

@@ -18,7 +18,7 @@
 #include "tests/support/network_builder.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::models {
+namespace zsq::models::bn_statistics_test {
 namespace {
 
 constexpr double kEps = 1e-3;  // large, so that a wrong one is seen
@@ -202,4 +202,4 @@ TEST_F(BnStatistics, ThatDoNotFitAreNamed) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::bn_statistics_test

@@ -10,7 +10,7 @@
 
 #include "models/execute.h"
 
-namespace zsq::models {
+namespace zsq::models::channel_scales_test {
 namespace {
 
 // conv, times a constant, plus the image.
@@ -101,4 +101,4 @@ TEST(ChannelScales, OfALinearLayer) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::channel_scales_test

@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "models/load.h"
 
-namespace zsq::models {
+namespace zsq::models::execute_test {
 namespace {
 
 // A graph of one operator over an image [C, H, W]; the shape rule must agree with what is computed.
@@ -297,4 +297,4 @@ TEST(Execute, HalfPrecisionStaysNearAndEndsInFloat) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::execute_test

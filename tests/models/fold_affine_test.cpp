@@ -9,7 +9,7 @@
 #include "models/execute.h"
 #include "models/load.h"
 
-namespace zsq::models {
+namespace zsq::models::fold_affine_test {
 namespace {
 
 // A depthwise convolution, a product with `scale` if it is defined, a sum with `shift`.
@@ -74,4 +74,4 @@ TEST(FoldAffine, WhatIsReadTwiceOrVariesByPlaceStays) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::fold_affine_test

@@ -13,7 +13,7 @@
 #include "tests/support/network_builder.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::models {
+namespace zsq::models::hugging_face_test {
 namespace {
 
 formats::NamedArrays state_of(const Model& model) {
@@ -149,4 +149,4 @@ TEST_F(HuggingFace, DamageIsNamed) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::hugging_face_test

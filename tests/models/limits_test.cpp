@@ -9,7 +9,7 @@
 #include "tests/models/script.h"
 #include "tests/support/error_message.h"
 
-namespace zsq::models {
+namespace zsq::models::limits_test {
 namespace {
 
 using test::Ints;
@@ -141,4 +141,4 @@ TEST(ConstantLimits, WeightsInNodesAreWeights) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::limits_test

@@ -8,7 +8,7 @@
 
 #include "tests/models/operators.h"
 
-namespace zsq::models {
+namespace zsq::models::onnx_broadcast_test {
 namespace {
 
 const Attributes kChannelsLast{{"perm", Ints{0, 2, 3, 1}}},
@@ -171,4 +171,4 @@ TEST(Squares, AProductWithItselfIsAPower) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::onnx_broadcast_test

@@ -13,7 +13,7 @@
 #include "tests/models/operators.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::models {
+namespace zsq::models::onnx_normalization_test {
 namespace {
 
 const Attributes kChannelsLast{{"perm", Ints{0, 2, 3, 1}}},
@@ -77,4 +77,4 @@ TEST(Normalization, OfFeatures) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::onnx_normalization_test

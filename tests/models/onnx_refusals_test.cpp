@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "tests/models/onnx_file.h"
 
-namespace zsq::models {
+namespace zsq::models::onnx_refusals_test {
 namespace {
 
 using test::Ints;
@@ -71,4 +71,4 @@ TEST(Refusals, OfArithmeticOnTheBatchSayWhatHelps) {
 }
 
 }  // namespace
-}  // namespace zsq::models
+}  // namespace zsq::models::onnx_refusals_test

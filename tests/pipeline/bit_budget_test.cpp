@@ -14,7 +14,7 @@
 #include "tests/pipeline/mixed.h"
 #include "tests/support/error_message.h"
 
-namespace zsq {
+namespace zsq::bit_budget_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST_F(CostBudget, ACostThatCannotBeReachedNamesTheSmallest) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::bit_budget_test

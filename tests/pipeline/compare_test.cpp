@@ -14,7 +14,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::compare_test {
 namespace {
 
 struct Workplace {
@@ -117,4 +117,4 @@ TEST(LayerErrors, AreSignalToNoiseRatiosOfOneLayerAlone) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::compare_test

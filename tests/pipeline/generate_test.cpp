@@ -19,7 +19,7 @@
 #include "pipeline/quantize.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::generate_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -297,4 +297,4 @@ TEST_F(Generate, ABankTrainsAStudent) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::generate_test

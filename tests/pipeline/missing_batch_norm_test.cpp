@@ -18,7 +18,7 @@
 #include "tests/support/networks.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::pipeline {
+namespace zsq::pipeline::missing_batch_norm_test {
 namespace {
 
 struct Listener : Observer {
@@ -117,4 +117,4 @@ TEST(Doctor, NamesTheExporterAndWhatItDid) {
 }
 
 }  // namespace
-}  // namespace zsq::pipeline
+}  // namespace zsq::pipeline::missing_batch_norm_test

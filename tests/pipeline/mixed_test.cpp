@@ -17,7 +17,7 @@
 #include "pipeline/sensitivity.h"
 #include "tests/support/error_message.h"
 
-namespace zsq {
+namespace zsq::mixed_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ TEST_F(Mixed, ImagesAreKeptWhereTheyCanBe) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::mixed_test

@@ -13,7 +13,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ TEST(Resume, GoesOnDuringAndAfterTheReconstruction) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::resume_test

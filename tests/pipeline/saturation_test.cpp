@@ -15,7 +15,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::saturation_test {
 namespace {
 
 // All weights of one sign: pairs are as large as they can be.
@@ -120,4 +120,4 @@ TEST(Saturation, FloatFilesHaveNoIntegers) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::saturation_test

@@ -13,7 +13,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::split_channels_test {
 namespace {
 
 models::Model inverted_residuals() {
@@ -82,4 +82,4 @@ TEST_F(SplitRun, ComparesWithItsTeacher) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::split_channels_test

@@ -14,7 +14,7 @@
 #include "quant/rounding/round_to_levels.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::choose_levels_test {
 namespace {
 
 double squared_error(const at::Tensor& a, const at::Tensor& b) {
@@ -147,4 +147,4 @@ TEST(ChooseLevels, ByLayerTakesOneTable) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::choose_levels_test

@@ -19,7 +19,7 @@
 #include "tests/quant/rounding/one_layer.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::pair_bound_test {
 namespace {
 
 constexpr std::int64_t kBound = 128;  // 255 * 128 = 32640 <= 32767 < 255 * 129
@@ -218,4 +218,4 @@ TEST(PairBound, HoldsForTheTargetsThatSaturateUnlessTheyMay) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::pair_bound_test

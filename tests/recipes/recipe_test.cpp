@@ -14,7 +14,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq {
+namespace zsq::recipe_test {
 namespace {
 
 class RecipeTest : public ::testing::Test {
@@ -266,4 +266,4 @@ TEST_F(RecipeTest, PreprocessingKeysApplyInOrder) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::recipe_test

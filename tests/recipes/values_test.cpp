@@ -10,7 +10,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq {
+namespace zsq::values_test {
 namespace {
 
 std::string message_of(const std::function<void()>& action) {
@@ -121,4 +121,4 @@ TEST(Values, StringsSurviveTheResolvedForm) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::values_test

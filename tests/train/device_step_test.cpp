@@ -13,7 +13,7 @@
 #include "train/images/image_bank.h"
 #include "train/step.h"
 
-namespace zsq::train {
+namespace zsq::train::device_step_test {
 namespace {
 
 // The tiny network, on a device.
@@ -96,4 +96,4 @@ TEST(DeviceStep, LearnsWhatTheCpuLearns) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::device_step_test

@@ -11,7 +11,7 @@
 #include "tests/train/tiny.h"
 #include "train/images/image_bank.h"
 
-namespace zsq::train {
+namespace zsq::train::graph_step_test {
 namespace {
 
 using cuda_kernels::DeviceGraph;
@@ -150,4 +150,4 @@ TEST(GraphStep, OnAGpuReplaysGiveWhatStepsGive) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::graph_step_test

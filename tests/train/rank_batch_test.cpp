@@ -16,7 +16,7 @@
 #include "train/best_state.h"
 #include "train/parameters.h"
 
-namespace zsq::train {
+namespace zsq::train::rank_batch_test {
 namespace {
 
 using parallel::Communicator;
@@ -139,4 +139,4 @@ TEST(Ranks, PoolMomentsAndTheirGradients) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::rank_batch_test

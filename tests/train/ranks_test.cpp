@@ -13,7 +13,7 @@
 #include "train/images/image_bank.h"
 #include "train/step.h"
 
-namespace zsq::train {
+namespace zsq::train::ranks_test {
 namespace {
 
 using parallel::Communicator;
@@ -220,4 +220,4 @@ TEST(RanksTrain, RefuseWhatTheyCannotShare) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::ranks_test

@@ -14,7 +14,7 @@
 #include "train/graph_step.h"
 #include "train/images/image_bank.h"
 
-namespace zsq::train {
+namespace zsq::train::two_streams_test {
 namespace {
 
 struct OnDevice : Tiny {
@@ -155,4 +155,4 @@ TEST(StreamOrder, FindsMemoryThatIsGivenBackInUse) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::two_streams_test

@@ -13,7 +13,7 @@
 #include "tests/support/event_file.h"
 #include "tests/support/temp_folder.h"
 
-namespace zsq::pipeline {
+namespace zsq::pipeline::recorder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ TEST(Samples, WithoutPreprocessingTheRangeIsTheirOwn) {
 }
 
 }  // namespace
-}  // namespace zsq::pipeline
+}  // namespace zsq::pipeline::recorder_test

@@ -14,7 +14,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
-namespace zsq {
+namespace zsq::system_noise_test {
 namespace {
 
 constexpr std::int64_t kImages = 80;
@@ -151,4 +151,4 @@ TEST(SystemNoise, SourcesByName) {
 }
 
 }  // namespace
-}  // namespace zsq
+}  // namespace zsq::system_noise_test

@@ -11,7 +11,7 @@
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::channel_correction_test {
 namespace {
 
 // Four BatchNorm layers, two of them in a residual block.
@@ -167,4 +167,4 @@ TEST(ChannelCorrection, StopsIfAsked) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::channel_correction_test

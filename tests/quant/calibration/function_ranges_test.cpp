@@ -12,7 +12,7 @@
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::function_ranges_test {
 namespace {
 
 using models::Elementwise;
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(Each, FunctionRanges, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::function_ranges_test

@@ -11,7 +11,7 @@
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::rotate_bottlenecks_test {
 namespace {
 
 using models::NodeId;
@@ -128,4 +128,4 @@ TEST(RotateBottlenecks, SharedParametersStay) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::rotate_bottlenecks_test

@@ -19,7 +19,7 @@
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::split_channels_test {
 namespace {
 
 using models::NodeId;
@@ -219,4 +219,4 @@ TEST(SplitChannels, LeavesTheGivenModelAlone) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::split_channels_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::entry_statistics_test {
 namespace {
 
 // Mean and deviation of each channel.
@@ -87,4 +87,4 @@ TEST(EntryStatistics, FactorsAreBounded) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::entry_statistics_test

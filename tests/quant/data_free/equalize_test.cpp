@@ -14,7 +14,7 @@
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::equalize_test {
 namespace {
 
 using models::NodeId;
@@ -272,4 +272,4 @@ TEST(Equalize, ALinearTensorStaysWithAReaderThatCannotChange) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::equalize_test

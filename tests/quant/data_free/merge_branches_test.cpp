@@ -13,7 +13,7 @@
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::merge_branches_test {
 namespace {
 
 using models::NodeId;
@@ -149,4 +149,4 @@ TEST(MergeBranches, GivesStudentsRangesThatHold) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::merge_branches_test

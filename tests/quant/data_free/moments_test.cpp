@@ -22,7 +22,7 @@
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::moments_test {
 namespace {
 
 using models::NodeId;
@@ -288,4 +288,4 @@ TEST(Moments, GiveRangesThatHoldInEfficientNetV2) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::moments_test

@@ -15,7 +15,7 @@
 #include "quant/data_free/moments.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::operator_rows_test {
 namespace {
 
 using models::BinaryKind;
@@ -236,4 +236,4 @@ TEST(OperatorRows, OfSoftmaxReachOneWhereOneInputDominates) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::operator_rows_test

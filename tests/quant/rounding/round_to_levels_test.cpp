@@ -7,7 +7,7 @@
 #include "quant/choose_levels.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::round_to_levels_test {
 namespace {
 
 double squared_error(const at::Tensor& a, const at::Tensor& b) {
@@ -46,4 +46,4 @@ TEST(InsideCells, KeepWhatIsInsideAndMoveTheRest) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::round_to_levels_test

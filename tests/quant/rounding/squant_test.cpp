@@ -14,7 +14,7 @@
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
 
-namespace zsq::quant {
+namespace zsq::quant::squant_test {
 namespace {
 
 using cuda_kernels::Grid;
@@ -247,4 +247,4 @@ TEST(Squant, StudentStartsFromIt) {
 }
 
 }  // namespace
-}  // namespace zsq::quant
+}  // namespace zsq::quant::squant_test

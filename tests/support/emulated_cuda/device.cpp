@@ -79,7 +79,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 };
 thread_local c10::StreamId Guard::current_ = 0;
 
-const bool registered = [] {
+const bool guard_registered = [] {
   c10::impl::registerDeviceGuard(c10::kCUDA, new Guard);
   return true;
 }();

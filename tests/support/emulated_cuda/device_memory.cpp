@@ -99,7 +99,7 @@ class PageLockedAllocator final : public HostMemory {
   }
 };
 
-const bool registered = [] {
+const bool allocator_registered = [] {
   static Allocator allocator;
   c10::SetAllocator(c10::kCUDA, &allocator);
   return true;

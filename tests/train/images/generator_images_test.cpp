@@ -10,7 +10,7 @@
 #include "tests/train/images/collect.h"
 #include "tests/train/tiny.h"
 
-namespace zsq::train {
+namespace zsq::train::generator_images_test {
 namespace {
 
 ImageJob job_of(const models::Model& teacher, std::int64_t steps, std::int64_t images) {
@@ -88,4 +88,4 @@ TEST(GeneratorImages, StopsWhenAsked) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::generator_images_test

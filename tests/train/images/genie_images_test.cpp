@@ -14,7 +14,7 @@
 #include "tests/train/tiny.h"
 #include "train/parameters.h"
 
-namespace zsq::train {
+namespace zsq::train::genie_images_test {
 namespace {
 
 ImageJob job_of(const models::Model& teacher, std::int64_t steps, std::int64_t images = 8) {
@@ -134,4 +134,4 @@ TEST(GenieRateFactor, FallsAsPublished) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::genie_images_test

@@ -22,7 +22,7 @@
 #include "train/images/image_rate.h"
 #include "train/parameters.h"
 
-namespace zsq::train {
+namespace zsq::train::make_images_test {
 namespace {
 
 Collected make(const ImageJob& job) {
@@ -237,4 +237,4 @@ TEST(ImageRate, Schedules) {
 }
 
 }  // namespace
-}  // namespace zsq::train
+}  // namespace zsq::train::make_images_test
