@@ -2,6 +2,7 @@
 #include "generator/dead_leaves.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fft_fftfreq.h>
 #include <ATen/ops/fft_irfft2.h>
@@ -59,6 +60,7 @@ class Canvas {
     const auto about = uniform(4);
     for (double& channel : base_) channel = std::clamp(about[3] + kHue * (channel - 0.5), 0.0, 1.0);
     noise_ = noise_of(0.8 + 0.8 * about[0], height_, width_, draws_);
+    texture_ = noise_.const_data_ptr<float>();
     const double smallest = kSmallest + kMoreAtMost * about[1];
     const auto shapes = static_cast<std::int64_t>(60 + 340 * about[2]);
     const Surface ground = surface(0);
@@ -93,7 +95,7 @@ class Canvas {
   // `across`: -1 to 1, where between its ends.
   void put(const Surface& surface, double across, std::int64_t y, std::int64_t x) {
     const auto place = (y + surface.row) % height_ * width_ + (x + surface.column) % width_;
-    const double noise = noise_.const_data_ptr<float>()[place];
+    const double noise = texture_[place];
     for (std::int64_t c = 0; c < channels_; ++c) {
       const auto i = static_cast<std::size_t>(c);
       const double value = surface.colour[i] * (1 + surface.shade * across);
@@ -127,6 +129,7 @@ class Canvas {
   at::Generator draws_;
   std::vector<double> base_, gain_;  // the image's colour, and how strong its texture is in each
   at::Tensor noise_;
+  const float* texture_ = nullptr;  // of noise_
 };
 
 }  // namespace
@@ -135,9 +138,13 @@ at::Tensor dead_leaves_images(std::int64_t first, std::int64_t n,
                               const std::array<std::int64_t, 3>& shape, std::uint64_t seed) {
   auto images = at::empty({n, shape[0], shape[1], shape[2]}, at::kFloat);
   float* pixels = images.mutable_data_ptr<float>();
-  for (std::int64_t i = 0; i < n; ++i, pixels += shape[0] * shape[1] * shape[2])
-    Canvas(pixels, shape, stream_seed(seed, "images.drawn", static_cast<std::uint64_t>(first + i)))
-        .paint();
+  const std::int64_t image = shape[0] * shape[1] * shape[2];
+  at::parallel_for(0, n, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      Canvas(pixels + i * image, shape,
+             stream_seed(seed, "images.drawn", static_cast<std::uint64_t>(first + i)))
+          .paint();
+  });
   return images;
 }
 

@@ -240,16 +240,16 @@ void check_input(const Graph& graph, const at::Tensor& input) {
   }
 }
 
-at::Tensor run_node(const Node& node, const std::vector<at::Tensor>& inputs,
-                    const ParameterStore& parameters, Precision precision) {
+}  // namespace
+
+at::Tensor execute_node(const Node& node, const std::vector<at::Tensor>& inputs,
+                        const ParameterStore& parameters, Precision precision) {
   try {
     return std::visit(Evaluate(node, inputs, parameters, precision), node.op);
   } catch (const c10::Error&) {
     rethrow_named(node, inputs);
   }
 }
-
-}  // namespace
 
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
                    Taps* taps, Precision precision) {
@@ -266,7 +266,7 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
     for (const auto source : node.inputs) {
       inputs.push_back(values[static_cast<std::size_t>(source)]);
     }
-    values[id] = run_node(node, inputs, parameters, precision);
+    values[id] = execute_node(node, inputs, parameters, precision);
     for (const auto source : node.inputs) {
       if (last[static_cast<std::size_t>(source)] == id) {
         values[static_cast<std::size_t>(source)].reset();

@@ -19,6 +19,10 @@ struct Taps {
 at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const at::Tensor& input,
                    Taps* taps = nullptr, Precision precision = Precision::fp32);
 
+// The value of one node from those of its inputs.
+at::Tensor execute_node(const Node& node, const std::vector<at::Tensor>& inputs,
+                        const ParameterStore& parameters, Precision precision = Precision::fp32);
+
 // What the network's file gives for the output of `graph`: its last function applied, and the
 // shape of the file (Graph::signature).
 at::Tensor as_file_output(const Graph& graph, const at::Tensor& output);

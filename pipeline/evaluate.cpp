@@ -3,6 +3,7 @@
 
 #include "eval/evaluate.h"
 #include "losses/divergence.h"
+#include "models/inference.h"
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
@@ -25,9 +26,9 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   pipeline::resolve_preprocessing(model, data, observer);
   const auto source = eval::open_data(data, observer);
   pipeline::require_input_shape(model, source->load(0, 1).images, data.eval_data);
+  const models::Inference infer(model.graph, model.parameters);
   const auto logits = [&](const at::Tensor& images) {
-    return losses::class_logits(kind,
-                                pipeline::logits_on_device(model.graph, model.parameters, images));
+    return losses::class_logits(kind, infer(images));
   };
   const eval::Result result =
       eval::evaluate(logits, *source, data, observer, model.parameters.device());

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "models/inference.h"
 #include "pipeline/process_memory.h"
 #include "quant/rounding/registry.h"
 
@@ -18,6 +19,7 @@ constexpr double kFloat = 4, kMebi = 1 << 20;
 constexpr double kLibraries = 200e6;
 constexpr double kNetworkCopies = 10, kGeneratorCopies = 4;
 constexpr double kInference = 6;          // values of the largest size at once
+constexpr double kCopiesOfImages = 3;     // of two kinds, or of two batches, and one that is made
 constexpr double kOptimised = 2.4;        // of the outputs of all nodes
 constexpr double kGeneratorMaps = 321;    // floats per pixel
 constexpr double kGeneratorLatent = 800;  // its largest weight: 100 x 128 x H/4 x W/4
@@ -72,12 +74,14 @@ std::int64_t fitting(const MemoryNeed& need, double limit) {
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe) {
   const Sizes sizes = sizes_of(teacher);
   const double network = network_alone(sizes);
+  const double measuring =
+      network + kInference * std::max(sizes.largest, models::Inference::kBytesOfLargest);
   std::vector<MemoryNeed> needs;
   if (recipe.process.agreement_images > 0)
-    needs.push_back({"measuring on held-out images", network, kInference * sizes.largest,
+    needs.push_back({"measuring on held-out images", measuring, kCopiesOfImages * sizes.image,
                      "process.agreement_images", &recipe.process.agreement_images, 1});
   if (!recipe.data.eval_data.empty())
-    needs.push_back({"evaluation", network, kInference * sizes.largest, "data.eval_batch_size",
+    needs.push_back({"evaluation", measuring, kCopiesOfImages * sizes.image, "data.eval_batch_size",
                      &recipe.data.eval_batch_size, 1});
   const bool trains = recipe.finetune.iterations > 0 || recipe.process.automatic;
   const bool reconstructs = recipe.reconstruct.iterations > 0;
@@ -128,11 +132,11 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
 }
 
 std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
-                               std::int64_t wanted) {
-  const double limit = bytes_of(recipe.process.memory_limit);
-  if (limit <= 0) return wanted;
+                               std::int64_t wanted, double bytes) {
   const MemoryNeed need = of_optimised_images(sizes_of(teacher), &wanted);
-  return std::clamp(fitting(need, limit), need.least, std::max(need.least, wanted));
+  const double given = bytes_of(recipe.process.memory_limit), most = need.fixed + bytes;
+  return std::clamp(fitting(need, given > 0 ? std::min(given, most) : most), need.least,
+                    std::max(need.least, wanted));
 }
 
 std::string smaller_plan(const models::Model& teacher, Recipe recipe) {

@@ -36,10 +36,10 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
 // without a limit. Error(out_of_memory) where the smallest sizes do not fit.
 void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer);
 
-// Of `wanted` images, how many a batch of images that are optimised may have within the limit; at
-// least 2.
+// Of `wanted` images, how many a batch of images that are optimised may have within the limit and,
+// beside the network, within `bytes`; at least 2.
 std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
-                               std::int64_t wanted);
+                               std::int64_t wanted, double bytes);
 
 // After a run was out of memory: settings with which it is thought to fit into three quarters of
 // what there was.

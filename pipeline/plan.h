@@ -32,4 +32,8 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
 void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
                 RunState& state, const Identity& identity);
 
+// Of the student as run_stages() leaves it; empty before the first stage and without held-out
+// images.
+std::vector<SyntheticResult> last_kept(const RunState& state);
+
 }  // namespace zsq::pipeline

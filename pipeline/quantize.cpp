@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace pipeline;
 
-// A few images: the values of all layers are kept at once.
+// A few images: every layer is computed twice for each.
 constexpr std::int64_t kImagesForLayerErrors = 8;
 
 std::optional<MixedResult> choose_bits_if_asked(Run& run) {
@@ -72,10 +72,13 @@ void open(Recorder& recorder, Run& run, const RunState& state) {
   };
 }
 
-void describe_quality(const Run& run, const quant::Student& student, QuantizeReport& report) {
+void describe_quality(const Run& run, const RunState& state, const quant::Student& student,
+                      QuantizeReport& report) {
   if (run.held_out.empty()) return;
-  report.synthetic =
-      measure_on(run.held_out, quant::fuse_activations(student.graph), student.parameters);
+  report.synthetic = last_kept(state);
+  if (report.synthetic.empty())
+    report.synthetic =
+        measure_on(run.held_out, quant::fuse_activations(student.graph), student.parameters);
   const PooledResult all = pool(report.synthetic);
   report.agreement = all.agreement;
   report.divergence = all.divergence;
@@ -181,7 +184,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.kept = describe_kept(training);
   report.layers = describe_layers(student, training);
   report.float_tensors = quant::float_tensors(student);
-  describe_quality(run, student, report);
+  describe_quality(run, state, student, report);
   write_files(run.as_read, run.recipe.exporting, run.output, student, report);
   report.saturation = measure_saturation(student, run.output.file("model.onnx"), run.held_out);
   evaluate(run.context(), run.evaluation(), student, report);

@@ -41,13 +41,6 @@ Progress as_measurement(const StageResult& result, std::int64_t number, std::int
   return measured;
 }
 
-// Of the student as it is; empty before the first stage and without held-out images.
-std::vector<SyntheticResult> last_kept(const RunState& state) {
-  for (auto i = static_cast<std::size_t>(state.finished); i-- > 0;)
-    if (state.stages[i].outcome == kKept) return state.stages[i].synthetic;
-  return {};
-}
-
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
   return stage.needed || !run.undoes_stages() || before.empty() || is_better(now, before);
@@ -160,6 +153,12 @@ class StageLoop {
 };
 
 }  // namespace
+
+std::vector<SyntheticResult> last_kept(const RunState& state) {
+  for (auto i = static_cast<std::size_t>(state.finished); i-- > 0;)
+    if (state.stages[i].outcome == kKept) return state.stages[i].synthetic;
+  return {};
+}
 
 void run_stages(const Run& run, const std::vector<Stage>& stages, quant::Student& student,
                 RunState& state, const Identity& identity) {

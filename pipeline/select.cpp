@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/select.h"
 
-#include <ATen/ops/cat.h>
-
 #include <algorithm>
 
 #include "formats/hugging_face.h"
@@ -87,14 +85,8 @@ class Selection {
   }
 
   at::Tensor logits(const models::Model& model) const {
-    constexpr std::int64_t kBatch = 64;
-    std::vector<at::Tensor> parts;
-    for (std::int64_t first = 0; first < images_.size(0); first += kBatch) {
-      const auto count = std::min(kBatch, images_.size(0) - first);
-      parts.push_back(
-          pipeline::infer(model.graph, model.parameters, images_.narrow(0, first, count)));
-    }
-    return at::cat(parts);
+    return train::logits_of(model.graph, model.parameters, images_.to(model.parameters.device()))
+        .cpu();
   }
 
   Observer& observer_;

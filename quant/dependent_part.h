@@ -2,25 +2,11 @@
 // The part of a graph that depends on one node, so that a change there is measured without running
 // what comes before it again.
 #pragma once
-#include <utility>
 #include <vector>
 
 #include "models/graph.h"
 
 namespace zsq::quant {
-
-// A node's value, as an operator without inputs.
-class StoredTensor : public models::CustomOp {
- public:
-  explicit StoredTensor(at::Tensor value) : value_(std::move(value)) {}
-  std::string kind() const override { return "stored_tensor"; }
-  at::Tensor forward(const std::vector<at::Tensor>&, const models::ParameterStore&) const override {
-    return value_;
-  }
-
- private:
-  at::Tensor value_;
-};
 
 // Index = NodeId: whether the node is `start` or depends on it.
 inline std::vector<bool> reached_from(const models::Graph& graph, models::NodeId start) {

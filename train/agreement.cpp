@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "losses/divergence.h"
-#include "models/execute.h"
+#include "models/inference.h"
 
 namespace zsq::train {
 namespace {
@@ -20,11 +20,7 @@ constexpr std::int64_t kBatch = 64;
 
 at::Tensor logits_of(const models::Graph& graph, const models::ParameterStore& parameters,
                      const at::Tensor& images) {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> parts;
-  for (const auto& batch : images.split(kBatch))
-    parts.push_back(models::execute(graph, parameters, batch));
-  return at::cat(parts);
+  return models::Inference(graph, parameters)(images);
 }
 
 Agreement compare_outputs(models::OutputKind kind, const at::Tensor& teacher,

@@ -19,9 +19,10 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr std::int64_t kLeastImages = 16;
-// For each wanted optimised image: 64 take at most 20 s on two CPU cores, unless the least number
-// of them takes longer.
-constexpr double kMultiplyAccumulates = 8e9;
+// For each wanted optimised image. A network for which that is too little gets half the steps, and
+// as many images as there is room for, at least the least number.
+constexpr double kMultiplyAccumulates = 2e9;
+constexpr double kBytesAtOnce = 400e6;
 // Of the KL on one kind of images, where that on the other decreases more.
 constexpr double kMostIncrease = 1.05;
 // A forward pass, and a backward pass to the pixels that costs as much.
@@ -44,11 +45,13 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.model = recipe.model;
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
-  const DistilledSet set{"held_out_optimised",
-                         affordable(teacher, recipe.process.agreement_images, own.images.steps)};
-  const auto batches = at::divup(set.images, own.images.batch_size);
-  own.images.batch_size =
-      optimised_at_once(teacher, recipe, std::max<std::int64_t>(2, at::divup(set.images, batches)));
+  const std::int64_t wanted = recipe.process.agreement_images;
+  if (affordable(teacher, wanted, own.images.steps) < wanted) own.images.steps /= 2;
+  const DistilledSet set{"held_out_optimised", affordable(teacher, wanted, own.images.steps)};
+  const std::int64_t at_once =
+      optimised_at_once(teacher, recipe, std::min(set.images, own.images.batch_size), kBytesAtOnce);
+  const auto batches = at::divup(set.images, at_once);
+  own.images.batch_size = std::max<std::int64_t>(2, at::divup(set.images, batches));
   return distilled_images(teacher, sha256, own, set, observer);
 }
 

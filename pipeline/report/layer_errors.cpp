@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
 
 #include <cmath>
 #include <limits>
@@ -16,14 +17,22 @@ namespace {
 
 using models::NodeId;
 
-double decibels(const at::Tensor& exact, const at::Tensor& approximate) {
-  const auto power = [](const at::Tensor& t) {
-    return t.to(at::kDouble).square().sum().item<double>();
-  };
-  const double noise = power(approximate - exact), signal = power(exact);
-  if (noise == 0) return std::numeric_limits<double>::infinity();
-  return signal > 0 ? 10 * std::log10(signal / noise) : -std::numeric_limits<double>::infinity();
-}
+// Sums of squares over what was added.
+struct Powers {
+  double signal = 0, noise = 0;
+
+  void add(const at::Tensor& exact, const at::Tensor& approximate) {
+    const auto square = [](const at::Tensor& t) {
+      return std::pow(at::linalg_vector_norm(t, 2, {}, false, at::kDouble).item<double>(), 2);
+    };
+    signal += square(exact);
+    noise += square(approximate - exact);
+  }
+  double decibels() const {
+    if (noise == 0) return std::numeric_limits<double>::infinity();
+    return signal > 0 ? 10 * std::log10(signal / noise) : -std::numeric_limits<double>::infinity();
+  }
+};
 
 // The quantizers between a layer and the teacher's tensor that it reads, in order of execution.
 std::vector<const quant::ActivationQuantizer*> input_quantizers(const models::Graph& graph,
@@ -50,19 +59,27 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
     quantizers.push_back(input_quantizers(student.graph, source));
     taps.nodes.push_back(network.graph.id_of(student.graph[source].name));
   }
-  models::execute(network.graph, network.parameters, images, &taps);
+  std::vector<at::Tensor> quantized;
+  for (const auto& site : sites)
+    quantized.push_back(
+        site.op->forward({student.parameters.at(site.parameter)}, student.parameters));
+  std::vector<Powers> outputs(sites.size());
+  for (const at::Tensor& few : images.split(2)) {  // the values of all layers are kept at once
+    models::execute(network.graph, network.parameters, few, &taps);
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+      const auto& layer = student.graph[sites[i].layer];
+      at::Tensor input = taps.values[i];
+      const auto exact =
+          quant::apply_layer(layer, input, network.parameters.at(sites[i].parameter));
+      for (const auto* op : quantizers[i]) input = op->forward({input}, student.parameters);
+      outputs[i].add(exact, quant::apply_layer(layer, input, quantized[i]));
+    }
+  }
   std::map<std::string, LayerError> errors;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    const auto& site = sites[i];
-    const auto& layer = student.graph[site.layer];
-    const auto& weight = network.parameters.at(site.parameter);
-    const auto quantized =
-        site.op->forward({student.parameters.at(site.parameter)}, student.parameters);
-    at::Tensor input = taps.values[i];
-    const auto exact = quant::apply_layer(layer, input, weight);
-    for (const auto* op : quantizers[i]) input = op->forward({input}, student.parameters);
-    errors[layer.name] = {decibels(weight, quantized),
-                          decibels(exact, quant::apply_layer(layer, input, quantized))};
+    Powers weight;
+    weight.add(network.parameters.at(sites[i].parameter), quantized[i]);
+    errors[student.graph[sites[i].layer].name] = {weight.decibels(), outputs[i].decibels()};
   }
   return errors;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "losses/divergence.h"
+#include "models/inference.h"
 #include "pipeline/session.h"
 #include "pipeline/stages/stages.h"
 
@@ -11,8 +12,9 @@ namespace {
 eval::Result measure(const EvaluateStage& stage, const models::Graph& graph,
                      const models::ParameterStore& parameters, const DataOptions& data,
                      Observer& observer) {
+  const models::Inference infer(graph, parameters);
   const auto logits = [&](const at::Tensor& images) {
-    return losses::class_logits(graph.signature.kind, logits_on_device(graph, parameters, images));
+    return losses::class_logits(graph.signature.kind, infer(images));
   };
   return eval::evaluate(logits, *stage.images, data, observer, parameters.device());
 }

@@ -11,6 +11,7 @@
 #include "losses/divergence.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "models/stored_tensor.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
 #include "quant/data_free/equalize.h"
@@ -208,9 +209,10 @@ class Meter {
     std::map<NodeId, NodeId> copies;
     for_each_border(model_.graph, reached, [&](NodeId id) {
       if (copies.contains(id)) return;
-      copies[id] = graph.add({own_name(std::to_string(id)),
-                              models::Custom{std::make_shared<StoredTensor>(stored_.at(id))},
-                              {}});
+      copies[id] =
+          graph.add({own_name(std::to_string(id)),
+                     models::Custom{std::make_shared<models::StoredTensor>(stored_.at(id))},
+                     {}});
     });
     const NodeId behind = norm_behind(model_.graph[layer].name);
     for (std::size_t i = 0; i < reached.size(); ++i) {

@@ -152,15 +152,17 @@ TEST(MemoryPlan, RefusesWhatCannotFit) {
 }
 
 TEST(MemoryPlan, BoundsTheBatchOfOptimisedImages) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   Recipe recipe;
   const auto model = small_network();
-  EXPECT_EQ(optimised_at_once(model, recipe, 1000), 1000);
+  EXPECT_EQ(optimised_at_once(model, recipe, 1000, kUnlimited), 1000);
   const double one = 2.4 * kOutputs;
   recipe.process.memory_limit = {200e6 + 10 * kParameters + 7.5 * one, false};
-  EXPECT_EQ(optimised_at_once(model, recipe, 1000), 7);
-  EXPECT_EQ(optimised_at_once(model, recipe, 5), 5);
+  EXPECT_EQ(optimised_at_once(model, recipe, 1000, kUnlimited), 7);
+  EXPECT_EQ(optimised_at_once(model, recipe, 1000, 3.5 * one), 3);
+  EXPECT_EQ(optimised_at_once(model, recipe, 5, kUnlimited), 5);
   recipe.process.memory_limit = {1, false};
-  EXPECT_EQ(optimised_at_once(model, recipe, 1000), 2);
+  EXPECT_EQ(optimised_at_once(model, recipe, 1000, kUnlimited), 2);
 }
 
 TEST(MemoryPlan, NamesHalfTheBatchAfterAFailure) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Covers also models/stored_tensor.
+#include "models/inference.h"
+
+#include <ATen/ops/allclose.h>
+#include <gtest/gtest.h>
+
+#include "models/execute.h"
+#include "tests/support/network_builder.h"
+
+namespace zsq::models::inference_test {
+namespace {
+
+// BatchNorm behind convolutions of each kind, with and without a bias, behind a sum, and behind a
+// convolution that something else reads as well.
+Model varied_network() {
+  test::NetworkBuilder net({3, 12, 10});
+  const auto stem = net.relu6(
+      "stem.relu",
+      net.batch_norm(
+          "stem.bn",
+          net.conv("stem", net.input(), {8, 3, 3, 3}, Conv2d{{2, 2}, {0, 0, 1, 1}}, true), 8));
+  const auto depthwise = net.conv_bn_relu("depthwise", stem, 8, 8, 3, 8);
+  const auto shared = net.conv("shared", depthwise, 8, 8, 1);
+  const auto normed = net.batch_norm("shared.bn", shared, 8);
+  const auto sum = net.op("sum", Add{}, {shared, normed});
+  const auto last = net.relu("last", net.batch_norm("sum.bn", sum, 8));
+  const auto pooled = net.op("flat", Flatten{}, {net.op("pool", GlobalAvgPool{}, {last})});
+  return net.finish(net.linear("fc", pooled, 8, 5), 5);
+}
+
+TEST(Inference, GivesWhatExecuteGives) {
+  const Model model = varied_network();
+  const Inference infer(model.graph, model.parameters);
+  for (const std::int64_t n : {0, 1, 7, 131}) {  // more than are computed at once, too
+    const auto images = test::normal({n, 3, 12, 10}, 5);
+    const auto expected = execute(model.graph, model.parameters, images);
+    const auto result = infer(images);
+    EXPECT_EQ(result.sizes(), expected.sizes());
+    EXPECT_TRUE(at::allclose(result, expected, 1e-4, 1e-5)) << n;
+  }
+}
+
+TEST(Inference, FoldsABatchNormThatIsTheOutput) {
+  test::NetworkBuilder net({3, 6, 6});
+  const auto model = net.finish(net.conv_bn("a", net.input(), 3, 4));
+  const auto images = test::normal({3, 3, 6, 6}, 5);
+  EXPECT_TRUE(at::allclose(Inference(model.graph, model.parameters)(images),
+                           execute(model.graph, model.parameters, images), 1e-4, 1e-5));
+}
+
+// Counts its calls and passes on what it is given, as a quantizer would round it.
+class Counting : public CustomOp {
+ public:
+  std::string kind() const override { return "counting"; }
+  at::Tensor forward(const std::vector<at::Tensor>& inputs, const ParameterStore&) const override {
+    ++calls;
+    return inputs[0].mul(2);
+  }
+  mutable int calls = 0;
+};
+
+TEST(Inference, ComputesOnceWhatReadsNoImage) {
+  const auto counting = std::make_shared<Counting>();
+  test::NetworkBuilder net({3, 64, 64});
+  const auto weight = net.op("w", Parameter{}, {}, {{"value", "w"}});
+  net.model().parameters.set("w", test::normal({32, 3, 3, 3}, 1));
+  const auto doubled = net.op("doubled", Custom{counting}, {weight});
+  const auto conv = net.op("conv", Conv2d{{1, 1}, {1, 1, 1, 1}}, {net.input(), doubled});
+  const Model model = net.finish(net.batch_norm("bn", conv, 32));
+  const Inference infer(model.graph, model.parameters);
+  const auto images = test::normal({40, 3, 64, 64}, 2);  // 21 MB of output: several batches
+  const auto result = infer(images);
+  EXPECT_EQ(counting->calls, 1);
+  EXPECT_TRUE(at::allclose(result, execute(model.graph, model.parameters, images), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(infer(images), result, 0, 0)) << "and leaves the network as it was";
+}
+
+}  // namespace
+}  // namespace zsq::models::inference_test
