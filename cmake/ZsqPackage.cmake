@@ -23,7 +23,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "zsq (= ${PROJECT_VERSION})")
 # What zsq::pipeline, the static C++ library, is linked with; C programs need none of it.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS
-    "libopencv-dev, libjpeg-dev, libyaml-cpp-dev, nlohmann-json3-dev, libzip-dev, libssl-dev, pkg-config")
+    "libopencv-dev, libjpeg-dev, libpng-dev, libwebp-dev, libyaml-cpp-dev, nlohmann-json3-dev, libzip-dev, libssl-dev, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers of the C and C++ interfaces of zsq, static libraries, and what CMake
 and pkg-config read.")
 include(CPack)

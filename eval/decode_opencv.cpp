@@ -8,35 +8,13 @@
 #include "eval/image_header.h"
 
 namespace zsq::eval {
-namespace {
-
-constexpr const char* kUndecodable = "not an image that the decoder knows, or damaged";
-
-// Why the bytes are not given to the decoder; empty if they are.
-std::string refusal(std::span<const std::byte> bytes) {
-  const auto header = read_image_header(bytes);
-  if (!header) return kUndecodable;
-  if (header->cut) return "the file is cut short (a JPEG without its end)";
-  if (header->height < 1 || header->width < 1) return kUndecodable;
-  if (header->height > kMaxImagePixels / header->width)
-    return "it declares " + std::to_string(header->width) + " x " + std::to_string(header->height) +
-           " pixels; at most " + std::to_string(kMaxImagePixels) + " are decoded";
-  if (header->scans > kMaxImageScans)
-    return "it has more than " + std::to_string(kMaxImageScans) + " scans";
-  if (bytes.size() > kMaxImageBytes)
-    return "the file is longer than " + std::to_string(kMaxImageBytes >> 20) + " MiB";
-  return {};
-}
-
-}  // namespace
-
 Image decode_image(std::span<const std::byte> bytes, const std::string& name, Decoder decoder) {
   cv::Mat bgr;
-  std::string reason = refusal(bytes);
+  std::string reason = why_not_decoded(bytes);
   if (reason.empty()) {
     if (decoder != Decoder::opencv && decoder != Decoder::opencv_exif)
       if (auto image = decode_jpeg(bytes, decoder)) return std::move(*image);
-    reason = kUndecodable;
+    reason = std::string(kUndecodable);
     const int orientation = decoder == Decoder::opencv_exif ? 0 : cv::IMREAD_IGNORE_ORIENTATION;
     try {
       const cv::Mat buffer(1, static_cast<int>(bytes.size()), CV_8U,

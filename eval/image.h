@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit RGB images: decode, encode and resize. No torch; only *_opencv.cpp see OpenCV.
+// 8-bit RGB images: decode, encode and resize. No torch; only *_opencv.cpp see OpenCV, without
+// which a build reads JPEG, PNG and WebP.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Image {
 // JPEG, PNG, BMP, WebP, TIFF and PNM, recognised by their signatures: the decoder's other formats
 // are not reached. Grey becomes RGB, transparency is ignored, and EXIF orientation by all but
 // Decoder::opencv_exif. Error(bad_input) names `name` if the bytes are damaged, cut short or
-// declare too large an image (eval/image_header.h), and tells of a build without a decoder.
+// declare too large an image (eval/image_header.h).
 Image decode_image(std::span<const std::byte> bytes, const std::string& name,
                    Decoder decoder = Decoder::opencv);
 
@@ -28,10 +29,13 @@ Image decode_image(std::span<const std::byte> bytes, const std::string& name,
 // or of four colours (CMYK), which OpenCV alone turns into RGB.
 std::optional<Image> decode_jpeg(std::span<const std::byte> bytes, Decoder decoder);
 
+// Nothing: another format, or damaged.
+std::optional<Image> decode_png(std::span<const std::byte> bytes);
+std::optional<Image> decode_webp(std::span<const std::byte> bytes);
+
 // Name and version; another decoder may give other pixels.
 std::string decoder_name();
 
-// Error(bad_input) tells of a build without an encoder.
 std::vector<std::byte> encode_png(const Image& image);
 
 // Separable resampling with Pillow's arithmetic: columns first, then rows, each pass with 22-bit

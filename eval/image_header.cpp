@@ -139,4 +139,19 @@ Header read_image_header(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
+std::string why_not_decoded(std::span<const std::byte> bytes) {
+  const auto header = read_image_header(bytes);
+  if (!header) return kUndecodable;
+  if (header->cut) return "the file is cut short (a JPEG without its end)";
+  if (header->height < 1 || header->width < 1) return kUndecodable;
+  if (header->height > kMaxImagePixels / header->width)
+    return "it declares " + std::to_string(header->width) + " x " + std::to_string(header->height) +
+           " pixels; at most " + std::to_string(kMaxImagePixels) + " are decoded";
+  if (header->scans > kMaxImageScans)
+    return "it has more than " + std::to_string(kMaxImageScans) + " scans";
+  if (bytes.size() > kMaxImageBytes)
+    return "the file is longer than " + std::to_string(kMaxImageBytes >> 20) + " MiB";
+  return {};
+}
+
 }  // namespace zsq::eval

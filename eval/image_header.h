@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace zsq::eval {
 
@@ -25,5 +26,10 @@ struct ImageHeader {
 // JPEG, PNG, BMP, WebP, TIFF (its first image) and PNM. Nothing: another format, or damaged. That
 // the header is whole says nothing of what follows it.
 std::optional<ImageHeader> read_image_header(std::span<const std::byte> bytes);
+
+inline constexpr const char* kUndecodable = "not an image that the decoder knows, or damaged";
+
+// Why the bytes are not given to a decoder, in words; empty if they are.
+std::string why_not_decoded(std::span<const std::byte> bytes);
 
 }  // namespace zsq::eval

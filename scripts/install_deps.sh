@@ -13,7 +13,7 @@ torch_packages=(torch==2.11.0)
 torch_runtime=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
 debian_packages=(
   g++ cmake ninja-build ccache mold pkg-config
-  libopencv-dev libjpeg-dev libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libprotozero-dev
+  libopencv-dev libjpeg-dev libpng-dev libwebp-dev libboost-program-options-dev libyaml-cpp-dev nlohmann-json3-dev libprotozero-dev
   flatbuffers-compiler libflatbuffers-dev
   libzip-dev libssl-dev libgtest-dev libopenmpi-dev openmpi-bin
   python3 python3-venv python3-pip

@@ -168,7 +168,7 @@ TEST_F(Data, OneImage) {
 
 #else
 
-TEST_F(Data, WithoutADecoderTheErrorSaysSo) {
+TEST_F(Data, WithoutOpenCvTheErrorOfAnotherFormatSaysSo) {
   write_ppm(folder_ / "cat/a.ppm", 32, 10);
   EXPECT_NE(refusal(folder_.path()).find("ZSQ_OPENCV"), std::string::npos);
 }

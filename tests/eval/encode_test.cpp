@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/encode_none, eval/encode_opencv.
 // From what a network takes back to pixels and files.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -36,13 +35,9 @@ TEST(Encode, WhatNoPixelCanBeBecomesTheNearest) {
 }
 
 TEST(Encode, PngKeepsEveryPixel) {
-#ifdef ZSQ_OPENCV
   const Image back = decode_image(encode_png(gradients()), "x");
   EXPECT_EQ(back.width, 32);
   EXPECT_EQ(back.pixels, gradients().pixels);
-#else
-  EXPECT_THROW(encode_png(gradients()), Error);
-#endif
 }
 
 }  // namespace
