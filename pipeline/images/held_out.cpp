@@ -19,9 +19,9 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr std::int64_t kLeastImages = 16;
-// For each wanted optimised image. A network for which that is too little gets half the steps, and
-// as many images as there is room for, at least the least number.
-constexpr double kMultiplyAccumulates = 2e9;
+// For each wanted optimised image: 64 take at most 20 s on two CPU cores, unless the least number
+// of them takes longer; a quarter of that where no stage is judged by them.
+constexpr double kToJudge = 8e9, kToReport = 2e9;
 constexpr double kBytesAtOnce = 400e6;
 // Of the KL on one kind of images, where that on the other decreases more.
 constexpr double kMostIncrease = 1.05;
@@ -29,11 +29,9 @@ constexpr double kMostIncrease = 1.05;
 constexpr double kPassesPerStep = 2;
 
 // As many of the wanted images as have room.
-std::int64_t affordable(const models::Model& teacher, std::int64_t wanted, std::int64_t steps) {
-  const auto macs = models::multiply_accumulates(teacher);
-  const double image =
-      kPassesPerStep * static_cast<double>(steps) * std::accumulate(macs.begin(), macs.end(), 0.0);
-  const double room = kMultiplyAccumulates * static_cast<double>(wanted);
+std::int64_t affordable(double macs, std::int64_t wanted, std::int64_t steps, double each) {
+  const double image = kPassesPerStep * static_cast<double>(steps) * macs;
+  const double room = each * static_cast<double>(wanted);
   return std::clamp(static_cast<std::int64_t>(room / std::max(image, 1.0)),
                     std::min(wanted, kLeastImages), wanted);
 }
@@ -45,9 +43,9 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   own.model = recipe.model;
   own.quantize = recipe.quantize;
   own.images.precision = recipe.images.precision;
-  const std::int64_t wanted = recipe.process.agreement_images;
-  if (affordable(teacher, wanted, own.images.steps) < wanted) own.images.steps /= 2;
-  const DistilledSet set{"held_out_optimised", affordable(teacher, wanted, own.images.steps)};
+  const OptimisedImages wanted = optimised_images(teacher, recipe);
+  own.images.steps = wanted.steps;
+  const DistilledSet set{"held_out_optimised", wanted.images};
   const std::int64_t at_once =
       optimised_at_once(teacher, recipe, std::min(set.images, own.images.batch_size), kBytesAtOnce);
   const auto batches = at::divup(set.images, at_once);
@@ -61,6 +59,19 @@ at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
 }
 
 }  // namespace
+
+OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe) {
+  const auto macs = models::multiply_accumulates(teacher);
+  const double all = std::accumulate(macs.begin(), macs.end(), 0.0);
+  const std::int64_t wanted = recipe.process.agreement_images;
+  const std::int64_t steps = load_recipe("optimised_leaves").images.steps;
+  const bool judges = recipe.process.automatic || recipe.finetune.iterations > 0 ||
+                      recipe.reconstruct.iterations > 0;
+  if (judges) return {affordable(all, wanted, steps, kToJudge), steps};
+  const bool enough = affordable(all, wanted, steps, kToReport) == wanted;
+  const std::int64_t fewer = enough ? steps : steps / 2;
+  return {affordable(all, wanted, fewer, kToReport), fewer};
+}
 
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,

@@ -18,10 +18,17 @@ struct HeldOutImages {
   at::Tensor logits;  // f32 [N, classes], the teacher's
 };
 
-// process.agreement_images of each kind; empty if that is 0. For a large network fewer images are
-// optimised, at least 16: they are made with a fixed number of multiply-accumulates, so that the
-// same network has the same images everywhere, and kept in the cache folder.
-// `from_bank`: what a bank holds out; undefined: none.
+// How many images are optimised, of process.agreement_images that are wanted, and in how many
+// steps. A large network has fewer, at least 16: they are made with a fixed number of
+// multiply-accumulates, so that the same network has the same images everywhere. Where no stage is
+// judged by them, a quarter of that number has to do, and half of the steps where it is too small.
+struct OptimisedImages {
+  std::int64_t images, steps;
+};
+OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe);
+
+// process.agreement_images of each kind; empty if that is 0. Optimised ones are kept in the cache
+// folder. `from_bank`: what a bank holds out; undefined: none.
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,
                                            Observer& observer);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "models/load.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -38,6 +39,20 @@ TEST(HeldOutImages, OptimisedOnesAreAsManyAsLeavesAndHaveNothingInCommon) {
       const auto same = images[i].eq(images[j]).logical_and(inside[i]);
       EXPECT_LT(same.to(at::kDouble).mean().item<double>(), 0.01);
     }
+}
+
+TEST(HeldOutImages, ALargeNetworkHasFewerAndWhereNothingIsJudgedByThemFewest) {
+  const auto of = [](const char* architecture, const char* recipe) {
+    const auto network = models::build(architecture, {}, {.zero_weights = true});
+    const auto [images, steps] = optimised_images(network, load_recipe(recipe));
+    return std::pair(images, steps);
+  };
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(of("resnet20_cifar10", "instant"), Pair(64, 20));
+  EXPECT_EQ(of("resnet20_cifar10", "auto"), Pair(64, 20));
+  EXPECT_EQ(of("efficientnet_lite0", "instant"), Pair(16, 10));
+  EXPECT_EQ(of("efficientnet_lite0", "auto"), Pair(33, 20));
+  EXPECT_EQ(of("efficientnet_lite0", "deploy"), Pair(33, 20));
 }
 
 TEST(HeldOutImages, WhatABankHoldsOutStaysAsItIs) {
