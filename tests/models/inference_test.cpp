@@ -69,7 +69,7 @@ TEST(Inference, ComputesOnceWhatReadsNoImage) {
   const auto conv = net.op("conv", Conv2d{{1, 1}, {1, 1, 1, 1}}, {net.input(), doubled});
   const Model model = net.finish(net.batch_norm("bn", conv, 32));
   const Inference infer(model.graph, model.parameters);
-  const auto images = test::normal({40, 3, 64, 64}, 2);  // 21 MB of output: several batches
+  const auto images = test::normal({130, 3, 64, 64}, 2);  // 68 MB of output: several batches
   const auto result = infer(images);
   EXPECT_EQ(counting->calls, 1);
   EXPECT_TRUE(at::allclose(result, execute(model.graph, model.parameters, images), 1e-4, 1e-5));
