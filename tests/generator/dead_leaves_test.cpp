@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator/dead_leaves.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/fft_fft2.h>
 #include <ATen/ops/fft_fftfreq.h>
@@ -13,6 +14,16 @@ namespace {
 
 at::Tensor draw(std::int64_t n, std::uint64_t seed = 0, std::int64_t first = 0) {
   return dead_leaves_images(first, n, {3, 64, 48}, seed);
+}
+
+TEST(DrawImages, AreTheSameWithAnyNumberOfThreads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto alone = dead_leaves_images(0, 3, {3, 224, 224}, 7);
+  at::set_num_threads(2);
+  const auto together = dead_leaves_images(0, 3, {3, 224, 224}, 7);
+  at::set_num_threads(before);
+  EXPECT_TRUE(alone.equal(together));
 }
 
 TEST(DrawImages, DependOnSeedAndNumberAlone) {
