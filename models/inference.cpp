@@ -17,8 +17,7 @@
 namespace zsq::models {
 namespace {
 
-constexpr std::int64_t kMostAtOnce =
-    64;  // few enough for any cache, enough to lay out weights once
+constexpr std::int64_t kMostAtOnce = 64;
 
 bool is_stored(const Node& node) {
   const auto* custom = get_if<Custom>(node);
@@ -68,17 +67,16 @@ void fold_batch_norms(Graph& graph, ParameterStore& parameters) {
   std::vector<NodeId> now(graph.nodes.size());  // where what a node gave is found
   std::iota(now.begin(), now.end(), 0);
   for (NodeId id = 0; id < static_cast<NodeId>(now.size()); ++id) {
-    for (NodeId& input : graph[id].inputs) input = now[static_cast<std::size_t>(input)];
-    if (!is<BatchNorm>(graph[id])) continue;
-    const NodeId layer = graph[id].inputs[0];
-    const Node& node = graph[layer];
-    const bool alone =
-        consumers[static_cast<std::size_t>(layer)].size() == 1 && layer != graph.output;
-    const bool constant = node.inputs.size() == 1 || is_stored(graph[node.inputs[1]]);
-    if (!is<Conv2d>(node) || !alone || !constant) continue;
-    fold(graph, parameters, layer, graph[id]);
-    now[static_cast<std::size_t>(id)] = layer;
+    const Node& layer = graph[id];
+    const auto& users = consumers[static_cast<std::size_t>(id)];
+    if (!is<Conv2d>(layer) || users.size() != 1 || id == graph.output) continue;
+    if (layer.inputs.size() > 1 && !is_stored(graph[layer.inputs[1]])) continue;
+    if (!is<BatchNorm>(graph[users[0]])) continue;
+    fold(graph, parameters, id, graph[users[0]]);
+    now[static_cast<std::size_t>(users[0])] = id;
   }
+  for (Node& node : graph.nodes)
+    for (NodeId& input : node.inputs) input = now[static_cast<std::size_t>(input)];
   graph.output = now[static_cast<std::size_t>(graph.output)];
 }
 

@@ -49,6 +49,17 @@ TEST(Inference, FoldsABatchNormThatIsTheOutput) {
                            execute(model.graph, model.parameters, images), 1e-4, 1e-5));
 }
 
+// As in networks that normalise before each block: what a fold took in is read by the next
+// BatchNorm and by the shortcut around it.
+TEST(Inference, LeavesABatchNormBehindAnotherOneThatSomethingElseReads) {
+  test::NetworkBuilder net({3, 6, 6});
+  const auto stem = net.conv_bn("stem", net.input(), 3, 4);
+  const auto model = net.finish(net.op("sum", Add{}, {stem, net.batch_norm("block.bn", stem, 4)}));
+  const auto images = test::normal({3, 3, 6, 6}, 5);
+  EXPECT_TRUE(at::allclose(Inference(model.graph, model.parameters)(images),
+                           execute(model.graph, model.parameters, images), 1e-4, 1e-5));
+}
+
 // Counts its calls and passes on what it is given, as a quantizer would round it.
 class Counting : public CustomOp {
  public:
