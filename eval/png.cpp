@@ -8,18 +8,13 @@
 #include "eval/image.h"
 
 namespace zsq::eval {
-
 namespace {
 
-struct Source {
-  std::span<const std::byte> left;
-};
-
 void read(png_structp png, png_bytep to, std::size_t count) {
-  auto& source = *static_cast<Source*>(png_get_io_ptr(png));
-  if (count > source.left.size()) png_error(png, "cut short");
-  std::memcpy(to, source.left.data(), count);
-  source.left = source.left.subspan(count);
+  auto& left = *static_cast<std::span<const std::byte>*>(png_get_io_ptr(png));
+  if (count > left.size()) png_error(png, "cut short");
+  std::memcpy(to, left.data(), count);
+  left = left.subspan(count);
 }
 
 // libpng's way out of an error; no object with a destructor lives between here and setjmp().
@@ -51,11 +46,10 @@ bool decompress(png_structp png, png_infop info, Image& image, std::vector<png_b
 }  // namespace
 
 std::optional<Image> decode_png(std::span<const std::byte> bytes) {
-  Source source{bytes};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, leave, say_nothing);
   if (!png) return std::nullopt;
   png_infop info = png_create_info_struct(png);
-  png_set_read_fn(png, &source, read);
+  png_set_read_fn(png, &bytes, read);
   Image image;
   std::vector<png_bytep> rows;
   const bool decoded = info && decompress(png, info, image, rows);

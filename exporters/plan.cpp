@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "quant/fold_batch_norm.h"
+#include "models/batch_norm_chain.h"
 #include "quant/target_rules.h"
 
 namespace zsq::exporters {
@@ -117,7 +117,7 @@ Plan make_plan(const quant::Student& student, const std::vector<quant::WeightSit
             {}};
   for (const quant::WeightSite& site : sites) {
     plan.site[site.layer] = &site;
-    const NodeId behind = quant::following_batch_norm(graph, plan.consumers, site.layer);
+    const NodeId behind = models::following_batch_norm(graph, plan.consumers, site.layer);
     if (behind >= 0) plan.absorbed[behind] = true;
   }
   for (std::size_t i = 0; i < n; ++i) {

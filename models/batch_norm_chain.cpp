@@ -31,4 +31,11 @@ BatchNormChain batch_norm_chain(const Graph& graph,
   return chain;
 }
 
+NodeId following_batch_norm(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers,
+                            NodeId layer) {
+  const auto& users = consumers[static_cast<std::size_t>(layer)];
+  const bool folds = users.size() == 1 && layer != graph.output && is<BatchNorm>(graph[users[0]]);
+  return folds ? users[0] : -1;
+}
+
 }  // namespace zsq::models

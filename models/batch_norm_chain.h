@@ -14,4 +14,8 @@ struct BatchNormChain {
 BatchNormChain batch_norm_chain(const Graph& graph,
                                 const std::vector<std::vector<NodeId>>& consumers, NodeId last);
 
+// The BatchNorm that folds into `layer`: its only consumer. -1: there is none.
+NodeId following_batch_norm(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers,
+                            NodeId layer);
+
 }  // namespace zsq::models

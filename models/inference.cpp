@@ -10,6 +10,7 @@
 #include <functional>
 #include <numeric>
 
+#include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "models/stored_tensor.h"
 #include "models/unused_nodes.h"
@@ -68,12 +69,11 @@ void fold_batch_norms(Graph& graph, ParameterStore& parameters) {
   std::iota(now.begin(), now.end(), 0);
   for (NodeId id = 0; id < static_cast<NodeId>(now.size()); ++id) {
     const Node& layer = graph[id];
-    const auto& users = consumers[static_cast<std::size_t>(id)];
-    if (!is<Conv2d>(layer) || users.size() != 1 || id == graph.output) continue;
+    const NodeId norm = following_batch_norm(graph, consumers, id);
+    if (!is<Conv2d>(layer) || norm < 0) continue;
     if (layer.inputs.size() > 1 && !is_stored(graph[layer.inputs[1]])) continue;
-    if (!is<BatchNorm>(graph[users[0]])) continue;
-    fold(graph, parameters, id, graph[users[0]]);
-    now[static_cast<std::size_t>(users[0])] = id;
+    fold(graph, parameters, id, graph[norm]);
+    now[static_cast<std::size_t>(norm)] = id;
   }
   for (Node& node : graph.nodes)
     for (NodeId& input : node.inputs) input = now[static_cast<std::size_t>(input)];

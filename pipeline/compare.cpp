@@ -12,6 +12,7 @@
 
 #include "eval/evaluate.h"
 #include "losses/divergence.h"
+#include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "pipeline/boundary.h"
 #include "pipeline/images/image_job.h"
@@ -20,7 +21,6 @@
 #include "pipeline/report/json.h"
 #include "pipeline/session.h"
 #include "quant/data_free/equalize.h"
-#include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
 #include "train/agreement.h"
 
@@ -54,7 +54,7 @@ std::map<std::string, NodeId> layer_outputs(const models::Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto id = static_cast<NodeId>(i);
     if (!quant::is_layer(graph[id])) continue;
-    const NodeId batch_norm = quant::following_batch_norm(graph, consumers, id);
+    const NodeId batch_norm = models::following_batch_norm(graph, consumers, id);
     outputs[graph[id].name] = batch_norm >= 0 ? batch_norm : id;
   }
   return outputs;

@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "models/batch_norm_chain.h"
 #include "quant/level_table.h"
 #include "quant/pair_bound.h"
 
@@ -73,15 +74,6 @@ void enlarge_tiny_scales(Codes& codes, double input_scale) {
 
 }  // namespace
 
-models::NodeId following_batch_norm(const models::Graph& graph,
-                                    const std::vector<std::vector<models::NodeId>>& consumers,
-                                    models::NodeId layer) {
-  const auto& users = consumers[layer];
-  const bool folds =
-      users.size() == 1 && layer != graph.output && models::is<models::BatchNorm>(graph[users[0]]);
-  return folds ? users[0] : -1;
-}
-
 IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   const at::NoGradGuard no_grad;
   const auto& weight = student.parameters.at(site.parameter);
@@ -100,7 +92,8 @@ IntegerWeights integer_weights(const Student& student, const WeightSite& site) {
   if (bias != layer.params.end()) codes.bias = student.parameters.at(bias->second).to(at::kDouble);
 
   IntegerWeights result;
-  result.batch_norm = following_batch_norm(student.graph, student.graph.consumers(), site.layer);
+  result.batch_norm =
+      models::following_batch_norm(student.graph, student.graph.consumers(), site.layer);
   if (result.batch_norm >= 0) fold(codes, student, student.graph[result.batch_norm], spec);
   enlarge_tiny_scales(codes, input_scale(student, site.layer));
   result.codes = codes.q.to(at::kInt).reshape(weight.sizes());

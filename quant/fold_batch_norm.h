@@ -30,9 +30,4 @@ at::Tensor per_channel(const at::Tensor& vector, const at::Tensor& weight);
 at::Tensor steps_of(const IntegerWeights& weights);
 at::Tensor values_of(const IntegerWeights& weights);
 
-// The BatchNorm that folds into `layer`: its only consumer. -1: there is none.
-models::NodeId following_batch_norm(const models::Graph& graph,
-                                    const std::vector<std::vector<models::NodeId>>& consumers,
-                                    models::NodeId layer);
-
 }  // namespace zsq::quant

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
-#include "quant/fold_batch_norm.h"
+#include "models/batch_norm_chain.h"
 
 namespace zsq::quant {
 using models::Graph;
@@ -127,7 +127,8 @@ class DeployPlacer {
   bool absorbs(NodeId id, NodeId consumer) const {
     if (consumers_[id].size() != 1) return false;
     const auto& node = graph_[id];
-    if (is_layer(node) && following_batch_norm(graph_, consumers_, id) == consumer) return true;
+    if (is_layer(node) && models::following_batch_norm(graph_, consumers_, id) == consumer)
+      return true;
     // A pass-through operator keeps the grid of the tensor before it, so it cannot take up a clip;
     // nor can the image.
     return models::is<models::Clip>(graph_[consumer]) && !is_pass_through(rules_, node) &&

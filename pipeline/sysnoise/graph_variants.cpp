@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "quant/fold_batch_norm.h"
+#include "models/batch_norm_chain.h"
 #include "quant/placement.h"
 
 namespace zsq::pipeline {
@@ -85,7 +85,7 @@ models::Model rounded(const models::Model& model, at::ScalarType type) {
       for (const auto& [role, name] : node.params)
         result.parameters.set(name, model.parameters.at(name).to(type).to(at::kFloat));
     const bool keeps = models::is<models::Parameter>(node) ||
-                       (layer && quant::following_batch_norm(model.graph, consumers, id) >= 0);
+                       (layer && models::following_batch_norm(model.graph, consumers, id) >= 0);
     for (NodeId& input : node.inputs) input = moved[static_cast<std::size_t>(input)];
     const std::string name = node.name + ".rounded";
     moved.push_back(result.graph.add(std::move(node)));

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "losses/divergence.h"
+#include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "models/stored_tensor.h"
@@ -16,7 +17,6 @@
 #include "quant/calibration/ranges.h"
 #include "quant/data_free/equalize.h"
 #include "quant/dependent_part.h"
-#include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
 #include "quant/rounding/round_layers.h"
 
@@ -163,7 +163,7 @@ class Meter {
   }
 
   NodeId norm_behind(const std::string& layer) const {
-    return following_batch_norm(model_.graph, consumers_, model_.graph.id_of(layer));
+    return models::following_batch_norm(model_.graph, consumers_, model_.graph.id_of(layer));
   }
 
   void measure(const at::Tensor& images) {

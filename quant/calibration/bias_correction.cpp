@@ -7,9 +7,9 @@
 
 #include <ranges>
 
+#include "models/batch_norm_chain.h"
 #include "quant/data_free/inferred_values.h"
 #include "quant/data_free/moments.h"
-#include "quant/fold_batch_norm.h"
 
 namespace zsq::quant {
 namespace {
@@ -89,7 +89,8 @@ void correct_bias(Student& student, const models::Model& teacher, const WeightSi
       channel_means(student.graph[site.layer],
                     output(input.quantized_mean, site.op->forward({latent}, student.parameters)) -
                         output(input.mean, teacher.parameters.at(site.parameter)));
-  const NodeId behind = following_batch_norm(student.graph, student.graph.consumers(), site.layer);
+  const NodeId behind =
+      models::following_batch_norm(student.graph, student.graph.consumers(), site.layer);
   if (behind < 0) return subtract(student, teacher, site.layer, "bias", shift);
   const auto& node = student.graph[behind];
   const auto param = [&](const char* role) { return student.parameters.at(node.params.at(role)); };

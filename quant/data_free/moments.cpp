@@ -12,11 +12,11 @@
 #include <cmath>
 #include <functional>
 
+#include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "quant/data_free/distribution.h"
 #include "quant/data_free/operator_rows.h"
 #include "quant/data_free/sources.h"
-#include "quant/fold_batch_norm.h"
 #include "quant/placement.h"
 
 namespace zsq::quant {
@@ -246,7 +246,7 @@ Graph rows_graph(const Graph& network, const ParameterStore& parameters, Purpose
       rule = rule_of(node, sources[i] != id, shapes[i],
                      cautious ? caution_for(network, consumers, id) : Caution::none);
     // BatchNorm knows its output: of its layer the shape is enough.
-    if (is_layer(node) && following_batch_norm(network, consumers, id) >= 0)
+    if (is_layer(node) && models::following_batch_norm(network, consumers, id) >= 0)
       rule = [shape = shapes[i]](const auto&, const ParameterStore&) {
         return as_large_as(shape, at::zeros({1}));
       };
