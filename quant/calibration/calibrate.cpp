@@ -162,7 +162,8 @@ Range range_from_statistics(const Graph& graph, const InferredValues& values, No
   Histogram histogram;
   const auto [x, probabilities] = values.of(source);
   histogram.add(x, probabilities);
-  return least_error_range(histogram, spec, error_power(graph, source, spec));
+  return least_error_range(histogram, spec, error_power(graph, source, spec),
+                           function_of_readers(graph, source));
 }
 
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch) {

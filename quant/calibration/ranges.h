@@ -14,13 +14,23 @@ namespace zsq::quant {
 cuda_kernels::Grid weight_grid(const at::Tensor& weight, const QuantizerSpec& spec,
                                bool per_channel, WeightRange rule);
 
-// The range with the smallest mean of |fake-quantized value - value|^power: (lo, hi) = r * (min,
-// max), then either end alone, r in {1, 0.99, ..., 0.01}. Not finite where a value was not.
-std::pair<double, double> least_error_range(const Histogram& histogram, const QuantizerSpec& spec,
-                                            double power);
+// Of values one by one.
+using FunctionOfValues = std::function<at::Tensor(const at::Tensor&)>;
 
-// What bn_statistics gives the values of a node: least_error_range() of their distribution, with
-// the fourth power of the error, at 8 bits the fifth, for the network's input the second.
+// The range with the smallest mean of |f(fake-quantized value) - f(value)|^power, f the identity
+// where none is given: (lo, hi) = r * (min, max), then either end alone, r in {1, 0.99, ..., 0.01}.
+// Not finite where a value was not.
+std::pair<double, double> least_error_range(const Histogram& histogram, const QuantizerSpec& spec,
+                                            double power, const FunctionOfValues& f = {});
+
+// The function of one variable that all readers of a tensor compute together, through quantizers:
+// an activation function, or x sigmoid(x) as two nodes. Empty where something else reads it. Where
+// such a function is flat, as SiLU is below -8, values need no codes.
+FunctionOfValues function_of_readers(const models::Graph& graph, models::NodeId source);
+
+// What bn_statistics gives the values of a node: least_error_range() of their distribution, after
+// function_of_readers(), with the fourth power of the error, at 8 bits the fifth, for the network's
+// input the second.
 std::pair<double, double> range_from_statistics(const models::Graph& graph,
                                                 const InferredValues& values, models::NodeId source,
                                                 const QuantizerSpec& spec);
