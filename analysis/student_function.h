@@ -14,7 +14,7 @@ using Tensors = std::vector<at::Tensor>;
 // targets, f32 [N, classes].
 struct Sample {
   at::Tensor images, logits, targets;
-  models::OutputKind kind = models::OutputKind::logits;  // of the teacher
+  models::OutputRow kind = models::OutputKind::logits;  // of the teacher
 };
 
 enum class Objective { cross_entropy, kl_divergence, both };

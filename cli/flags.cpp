@@ -83,8 +83,9 @@ void Flags::common() {
   setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
   setting("image_size", "N|HxW", "height and width, where the file leaves them open",
           "model.image_size");
-  setting("output", "logits|scores|values",
-          "what the output means, where the end of the network does not tell", "model.output");
+  setting("output", "MEANING|NAME=MEANING,...",
+          "what outputs mean (logits, scores, values, map), where the network does not tell",
+          "model.output");
   setting("bn_stats", "FILE", "safetensors with the statistics of BatchNorm folded on export",
           "model.bn_stats");
   setting("device", "auto|cpu|cuda", "where tensors live (auto: a GPU if one can be used)",

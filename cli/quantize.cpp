@@ -51,6 +51,15 @@ void print_stages(const QuantizeReport& r) {
   }
 }
 
+// Each output of several; one alone is what was said of all.
+void print_outputs(const std::vector<OutputResult>& outputs) {
+  if (outputs.size() < 2) return;
+  for (const OutputResult& one : outputs)
+    std::printf(
+        "  %-24s %-7s %s\n", one.name.c_str(), one.kind.c_str(),
+        pipeline::measures_in_words(one.kind, one.numbers, one.divergence, one.agreement).c_str());
+}
+
 void print_time(const QuantizeReport& r) {
   std::printf("%-10s %.1f s", "time", r.seconds);
   if (r.iterations > 0) std::printf(", %lld iterations", static_cast<long long>(r.iterations));
@@ -71,11 +80,13 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   for (const auto& note : r.notes) std::printf("%-10s %s\n", "note", note.c_str());
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
-  for (const SyntheticResult& s : r.synthetic)
+  for (const SyntheticResult& s : r.synthetic) {
     std::printf(
         "%-10s %s, on %lld held-out %s images\n", "agreement",
         pipeline::measures_in_words(r.output_kind, r.outputs, s.divergence, s.agreement).c_str(),
         static_cast<long long>(s.images), s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
+    print_outputs(s.outputs);
+  }
   if (!r.costliest_layer.empty())
     std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());
   if (r.saturation)
@@ -85,7 +96,7 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   print_time(r);
   for (const auto& file : r.files) std::printf("%-10s %s\n", "wrote", file.c_str());
   std::printf("%-10s %s\n", "wrote", (output / "report.html").c_str());
-  if (r.output_kind == "values")
+  if (!pipeline::has_labels(r.output_kind))
     std::printf("%-10s zsq compare %s %s --data IMAGES%s\n", "next", r.model.c_str(),
                 output.c_str(), r.preprocessing.empty() ? " --preset NAME" : "");
   else if (!r.student)
@@ -119,9 +130,9 @@ int quantize(const Arguments& arguments) {
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
-  flags.toggle_setting("allow_no_bn",
-                       "go on without BatchNorm, with dead-leaves images and their statistics",
-                       "model.allow_no_bn");
+  flags.toggle_setting("require_bn",
+                       "refuse a network without BatchNorm (else statistics of dead leaves serve)",
+                       "model.require_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",

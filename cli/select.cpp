@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "pipeline/output_words.h"
 
 namespace zsq::cli {
 
@@ -41,7 +42,7 @@ int select(const Arguments& arguments) {
     std::cout << to_json(report) << "\n";
     return 0;
   }
-  const bool values = report.output_kind == "values";
+  const bool values = !pipeline::has_labels(report.output_kind);
   std::printf("%4s  %10s  %9s  %9s  %-8s %s\n", "rank", values ? "error" : "KL, nats", "agreement",
               "kB", "scheme", "folder");
   int rank = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "exporters/file_outputs.h"
 #include "exporters/float_ops.h"
 #include "models/execute.h"
 #include "models/load.h"
@@ -27,19 +28,31 @@ class Converter {
         values_(student.graph.nodes.size()) {}
 
   formats::onnx::Model run() && {
-    builder_.unique(signature_.output);
+    for (const FileOutput& output : outputs_) builder_.unique(output.name);
+    if (signature_.tail) reserve_names(builder_, *signature_.tail);
     input_ = builder_.unique(signature_.input);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) convert(static_cast<NodeId>(i));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (!joins_outputs(graph_, static_cast<NodeId>(i))) convert(static_cast<NodeId>(i));
     if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
-    builder_.rename(file_output(value(graph_.output)), signature_.output);
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
-    models::Shape image = shapes_[graph_.input], output{1};
+    models::Shape image = shapes_[graph_.input];
     if (signature_.channels_last) std::rotate(image.begin() + 1, image.begin() + 2, image.end());
-    const auto& rest = signature_.output_shape;
-    output.insert(output.end(), rest.begin(), rest.end());
+    if (signature_.one_dimensional) image.erase(image.begin() + 2);
     graph.inputs = {value_info(input_, image)};
-    graph.outputs = {value_info(signature_.output, rest.empty() ? shapes_[graph_.output] : output)};
+    if (signature_.open_size) {
+      const std::size_t height = signature_.channels_last ? 1 : 2;
+      graph.inputs[0].shape.at(height) = {-1, "H"};
+      graph.inputs[0].shape.at(height + 1) = {-1, "W"};
+    }
+    for (const FileOutput& output : outputs_) {
+      write_output(builder_, value(output.node), shapes_[output.node], output);
+      graph.outputs.push_back(value_info(output.name, output.full_shape(shapes_[output.node])));
+      if (signature_.open_size && !output.is_row)
+        for (std::size_t d = 1; d < graph.outputs.back().shape.size(); ++d)
+          graph.outputs.back().shape[d] = {-1, ""};
+    }
+    if (signature_.tail) write_tail(builder_, *signature_.tail);
     return std::move(builder_.model());
   }
 
@@ -48,6 +61,11 @@ class Converter {
     const models::Node& node = graph_[id];
     if (id == graph_.input) {
       values_[id] = input_;
+      if (signature_.one_dimensional)
+        values_[id] = builder_.node(
+            "Reshape",
+            {input_, builder_.integers(input_ + ".map", {0, shapes_[id][1], 1, shapes_[id][3]})},
+            input_ + ".as_map");
       if (signature_.channels_last)
         values_[id] = builder_.node("Transpose", {input_}, input_ + ".channels_first",
                                     {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
@@ -89,25 +107,6 @@ class Converter {
       return builder_.node("DequantizeLinear", {codes, grid.scale, grid.zero_point},
                            padded + ".values");
     };
-  }
-
-  // What the network's file does with the output, in float.
-  std::string file_output(std::string x) {
-    const auto function = [&](const char* type, OnnxBuilder::Attributes attributes) {
-      x = builder_.node(type, {x}, "probabilities", std::move(attributes));
-    };
-    using models::OutputFunction;
-    if (signature_.function == OutputFunction::softmax)
-      function("Softmax", {{"axis", std::int64_t{1}}});
-    else if (signature_.function == OutputFunction::log_softmax)
-      function("LogSoftmax", {{"axis", std::int64_t{1}}});
-    else if (signature_.function == OutputFunction::sigmoid)
-      function("Sigmoid", {});
-    if (signature_.output_shape.empty()) return x;
-    std::vector<std::int64_t> shape{0};  // 0: the batch as it is
-    shape.insert(shape.end(), signature_.output_shape.begin(), signature_.output_shape.end());
-    return builder_.node("Reshape", {x, builder_.integers(signature_.output + ".shape", shape)},
-                         "shaped");
   }
 
   // The value of a node that comes earlier. A parameter becomes an initialiser, and a pool without
@@ -278,6 +277,7 @@ class Converter {
   const ExportOptions& options_;
   const models::Graph& graph_;
   const models::Signature& signature_ = graph_.signature;
+  const std::vector<FileOutput> outputs_ = file_outputs(graph_);
   std::string input_;  // the file's input
   const Plan& plan_;
   std::vector<CodeBounds> bounds_;  // index = NodeId

@@ -90,7 +90,7 @@ std::string value_info_text(const ValueInfo& info) {
   std::string tensor, type, text;
   pbf_writer tensor_writer(tensor), writer(text);
   tensor_writer.add_int32(1, info.element_type);
-  tensor_writer.add_message(2, shape);
+  if (!info.shape.empty()) tensor_writer.add_message(2, shape);  // else it is not known
   pbf_writer(type).add_message(1, tensor);
   writer.add_string(1, info.name);
   writer.add_message(2, type);

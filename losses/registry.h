@@ -15,9 +15,9 @@ namespace zsq::losses {
 
 // What the student and its teacher make of the same images. Gradients flow to the student's alone.
 struct TermInputs {
-  models::OutputKind kind = models::OutputKind::logits;  // what the network's outputs mean
-  at::Tensor student_logits = {}, teacher_logits = {};   // f32 [N, K]
-  at::Tensor targets = {};                               // f32 [N, K], of needs_targets
+  models::OutputRow kind = models::OutputKind::logits;  // what the network's outputs mean
+  at::Tensor student_logits = {}, teacher_logits = {};  // f32 [N, K]
+  at::Tensor targets = {};                              // f32 [N, K], of needs_targets
   // [N, C_l, H_l, W_l], of needs_features
   std::vector<at::Tensor> student_features = {}, teacher_features = {};
   // f32 [N, K] on the perturbed images, of needs_second_pass

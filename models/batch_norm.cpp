@@ -86,23 +86,24 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
   const std::string how = exporter.export_line.empty()
                               ? (exporter.advice.empty() ? "" : ": " + exporter.advice)
                               : ":\n  " + exporter.export_line;
+  constexpr const char* kInstead =
+      "statistics of dead-leaves images take the place of those of training (ResNet-20: 0.5 points "
+      "of top-1 less at W4A4, none at W8A8)";
   if (any_folded(model)) {
     verdict.kind = BatchNormVerdict::Kind::folded;
     verdict.explanation =
         origin(model) +
         " has no BatchNorm layers: its convolutions carry biases with names made up by the "
-        "exporter, so BatchNorm was folded into them on export, and the statistics that data-free "
-        "quantization needs are gone. Bring them back with --bn_stats, go on without them (zsq "
-        "quantize --allow_no_bn), or export the network again with BatchNorm kept" +
+        "exporter, so BatchNorm was folded into them on export; " +
+        kInstead +
+        ". Better, bring them back with --bn_stats, or export the network again with BatchNorm "
+        "kept" +
         how;
     return verdict;
   }
   verdict.kind = BatchNormVerdict::Kind::none;
   verdict.explanation =
-      origin(model) +
-      " has no BatchNorm layers. Data-free quantization takes the distribution of the training "
-      "images from their running statistics, so it needs a network that was trained with them; "
-      "zsq quantize --allow_no_bn goes on without, at a cost. " +
+      origin(model) + " has no BatchNorm layers; " + kInstead + ". " +
       (exporter.leaves_traces
            ? "Names show no trace of one that was folded on export, so it was trained without"
            : "If yours was trained with them, export it again with BatchNorm kept" + how);

@@ -23,9 +23,14 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
 at::Tensor execute_node(const Node& node, const std::vector<at::Tensor>& inputs,
                         const ParameterStore& parameters, Precision precision = Precision::fp32);
 
-// What the network's file gives for the output of `graph`: its last function applied, and the
-// shape of the file (Graph::signature).
-at::Tensor as_file_output(const Graph& graph, const at::Tensor& output);
+// What the network's file gives for the row of `graph`: for each output its last function applied,
+// and its shape in the file (Graph::signature). With a tail, what that reads.
+struct FileTensor {
+  std::string name;
+  at::Tensor value;
+};
+std::vector<FileTensor> as_file_outputs(const Graph& graph, const at::Tensor& row);
+at::Tensor as_file_output(const Graph& graph, const at::Tensor& row);  // the first of them
 
 // The shape of every node's output for a batch of one; index = NodeId. A Custom operator is taken
 // to keep the shape of its first input.

@@ -31,15 +31,16 @@ class Importer {
   }
 
   Model run() {
-    if (file_.inputs.size() != 1 || file_.outputs.size() != 1) {
-      throw Error(ErrorCode::unsupported_model,
-                  "the network has " + std::to_string(file_.inputs.size()) + " inputs and " +
-                      std::to_string(file_.outputs.size()) +
-                      " outputs; one image batch and one tensor, the logits, were expected");
+    if (file_.inputs.size() != 1) {
+      throw Error(ErrorCode::unsupported_model, "the network has " +
+                                                    std::to_string(file_.inputs.size()) +
+                                                    " inputs; one image batch was expected");
     }
     values_[file_.inputs[0].name] = program_.add_input(file_.inputs[0].shape);
     for (const auto& node : file_.nodes) run_node(node);
-    return program_.finish(read(file_.outputs[0]));
+    std::vector<Value> outputs;
+    for (const auto& name : file_.outputs) outputs.push_back(read(name));
+    return program_.finish(aten::make_list(std::move(outputs)));
   }
 
  private:

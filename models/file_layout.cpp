@@ -10,28 +10,54 @@
 namespace zsq::models {
 
 at::Tensor from_file_input(const Graph& graph, const at::Tensor& input) {
+  if (graph.signature.one_dimensional && input.dim() == 3) return input.unsqueeze(2);
   const bool channels_last = graph.signature.channels_last && input.dim() == 4;
   return channels_last ? input.permute({0, 3, 1, 2}).contiguous() : input;
 }
 
-at::Tensor as_file_output(const Graph& graph, const at::Tensor& output) {
-  const auto finish = [&] {
-    switch (graph.signature.function) {
-      case OutputFunction::softmax:
-        return at::softmax(output, 1);
-      case OutputFunction::log_softmax:
-        return at::log_softmax(output, 1);
-      case OutputFunction::sigmoid:
-        return at::sigmoid(output);
-      case OutputFunction::none:
-        break;
-    }
-    return output;
-  };
-  std::vector<std::int64_t> shape{output.size(0)};
-  const auto& rest = graph.signature.output_shape;
+namespace {
+
+at::Tensor apply(OutputFunction function, const at::Tensor& x, std::int64_t axis) {
+  switch (function) {
+    case OutputFunction::softmax:
+      return at::softmax(x, axis);
+    case OutputFunction::log_softmax:
+      return at::log_softmax(x, axis);
+    case OutputFunction::sigmoid:
+      return at::sigmoid(x);
+    case OutputFunction::none:
+      break;
+  }
+  return x;
+}
+
+at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& rest) {
+  std::vector<std::int64_t> shape{x.size(0)};
   shape.insert(shape.end(), rest.begin(), rest.end());
-  return rest.empty() ? finish() : finish().reshape(shape);
+  return x.reshape(shape);
+}
+
+}  // namespace
+
+std::vector<FileTensor> as_file_outputs(const Graph& graph, const at::Tensor& row) {
+  const Signature& file = graph.signature;
+  const auto& outputs = file.kind.outputs();
+  if (outputs.empty()) {
+    const auto value = apply(file.function, row, 1);
+    return {{file.output, file.output_shape.empty() ? value : reshaped(value, file.output_shape)}};
+  }
+  std::vector<FileTensor> tensors;
+  std::int64_t begin = 0;
+  for (const Output& output : outputs) {
+    const auto part = reshaped(row.narrow(1, begin, output.length()), output.shape);
+    tensors.push_back({output.name, apply(output.function, part, output.axis)});
+    begin += output.length();
+  }
+  return tensors;
+}
+
+at::Tensor as_file_output(const Graph& graph, const at::Tensor& row) {
+  return as_file_outputs(graph, row).front().value;
 }
 
 }  // namespace zsq::models

@@ -7,7 +7,7 @@
 namespace zsq::models {
 
 // [N, H, W, C] -> [N, C, H, W] if the file takes channels last and the tensor has four dimensions;
-// else the tensor itself.
+// [N, C, L] -> [N, C, 1, L] if it takes signals; else the tensor itself.
 at::Tensor from_file_input(const Graph& graph, const at::Tensor& input);
 
 }  // namespace zsq::models

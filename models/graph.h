@@ -13,10 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "models/outputs.h"
+
 namespace zsq::models {
 
 using NodeId = int;  // index into Graph::nodes
 class ParameterStore;
+struct Tail;  // models/tail.h
 
 // The open seam for operators of higher folders (quantizers, fused groups).
 class CustomOp {
@@ -187,22 +190,18 @@ struct Node {
 
 std::string op_name(const Op& op);  // "Conv2d", ...; a Custom gives its kind()
 
-// What the output of a network means, which decides how two outputs are compared:
-//   logits   softmax makes class probabilities of them, and the largest is the decision
-//   scores   of labels that exclude each other not: sigmoid makes probabilities, 0.5 decides
-//   values   numbers of their own: embeddings, coordinates, ages
-enum class OutputKind { logits, scores, values };
-// What the file does last with logits or scores. Graph::output is what enters it, so that every
-// measure and every loss works on that; exported files keep the function.
-enum class OutputFunction { none, softmax, log_softmax, sigmoid };
-
 // What of a network's file is not in its nodes. Rewrites hand it on.
 struct Signature {
   std::string input = "input", output = "logits";  // names of the tensors
   bool channels_last = false;                      // the file takes images [N, H, W, C]
   std::vector<std::int64_t> output_shape = {};     // without the batch; empty: of Graph::output
   OutputFunction function = OutputFunction::none;
-  OutputKind kind = OutputKind::logits;
+  // Several outputs, or one with places, are kind.outputs() and state name, shape and function
+  // there.
+  OutputRow kind = OutputKind::logits;
+  bool open_size = false;                 // height and width are open, and nothing depends on them
+  bool one_dimensional = false;           // the file takes signals [N, C, L]: maps of height 1
+  std::shared_ptr<const Tail> tail = {};  // null: the outputs above are those of the file
 };
 
 struct Graph {

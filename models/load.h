@@ -3,7 +3,8 @@
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <optional>
+#include <map>
+#include <string>
 
 #include "formats/array.h"
 #include "formats/onnx.h"
@@ -24,7 +25,9 @@ struct LoadOptions {
   std::string arch = {};  // built-in architecture, for files with weights only
   // Height and width, for files that leave them open, as those with weights only do; 0: not given.
   Pair image_size{0, 0};
-  std::optional<OutputKind> output = {};  // none: what the end of the network tells
+  // What outputs mean, by name; "": those that are not named. Without either, what the end of the
+  // network tells.
+  std::map<std::string, OutputKind> outputs = {};
   // Statistics of folded BatchNorm (models/bn_statistics.h); empty: none.
   std::filesystem::path bn_statistics = {};
   QuantizeChainFactory make_quantize_chain = {};  // absent: such a chain is an unsupported operator

@@ -23,7 +23,8 @@ double relative_distance(const at::Tensor& a, const at::Tensor& b) {
 }
 
 std::optional<Rounding> measure_rounding(const Model& model, const at::Tensor& input,
-                                         const at::Tensor& output, const at::Tensor& expected) {
+                                         const at::Tensor& output, const at::Tensor& expected,
+                                         std::size_t index) {
   for (const auto& node : model.graph.nodes) {
     if (is<Custom>(node)) return std::nullopt;
   }
@@ -33,8 +34,8 @@ std::optional<Rounding> measure_rounding(const Model& model, const at::Tensor& i
     const auto& value = model.parameters.at(name);
     parameters.set(name, value.is_floating_point() ? value.to(at::kCPU, at::kDouble) : value);
   }
-  const auto exact = as_file_output(
-      model.graph, execute(model.graph, parameters, input.to(at::kCPU, at::kDouble)));
+  const auto row = execute(model.graph, parameters, input.to(at::kCPU, at::kDouble));
+  const auto exact = as_file_outputs(model.graph, row).at(index).value;
   return Rounding{relative_distance(output, exact), relative_distance(expected, exact)};
 }
 

@@ -16,10 +16,11 @@ struct Rounding {
   bool explains(double tolerance) const;
 };
 
-// input [N, C, H, W]; `output` and `expected` are what the network's file gives for it in float,
-// here and there. None: an operator of a higher folder is known in float only.
+// input [N, C, H, W]; `output` and `expected` are what the network's file gives for it in float as
+// output `index`, here and there. None: an operator of a higher folder is known in float only.
 std::optional<Rounding> measure_rounding(const Model& model, const at::Tensor& input,
-                                         const at::Tensor& output, const at::Tensor& expected);
+                                         const at::Tensor& output, const at::Tensor& expected,
+                                         std::size_t index = 0);
 
 // max |a - b| / max |b|
 double relative_distance(const at::Tensor& a, const at::Tensor& b);

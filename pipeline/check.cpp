@@ -11,6 +11,7 @@
 #include "formats/npy.h"
 #include "losses/divergence.h"
 #include "models/load.h"
+#include "models/tail.h"
 #include "pipeline/boundary.h"
 #include "pipeline/export.h"
 #include "pipeline/images/held_out.h"
@@ -100,6 +101,11 @@ class Check {
       return;
     }
     quantized_ = load_any(restored, own, Device::cpu);
+    if (const auto& tail = quantized_.graph.signature.tail)
+      throw Error(ErrorCode::unsupported_model,
+                  "the network ends in " + models::operators_of(*tail) +
+                      ", which only runtimes compute, so that there is nothing to compare with; "
+                      "zsq compare says how close what these read is to the float network's");
     report_.compared_with = "model.safetensors";
     compare_files(folder_ / "model.onnx", restored);
     const fs::path model =

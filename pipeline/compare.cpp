@@ -19,6 +19,7 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/reparametrize.h"
 #include "pipeline/report/json.h"
+#include "pipeline/report/result_json.h"
 #include "pipeline/session.h"
 #include "quant/data_free/equalize.h"
 #include "quant/placement.h"
@@ -156,7 +157,7 @@ class Comparison {
     const auto kind = a_.graph.signature.kind;
     result_.output_kind = losses::name_of(kind);
     result_.outputs = a[0].numel();
-    const auto part = kind == models::OutputKind::values ? a.size(0) : kCompareBatch;
+    const auto part = losses::has_decisions(kind) ? kCompareBatch : a.size(0);
     double divergence = 0, same = 0;
     for (std::int64_t first = 0; first < a.size(0); first += part) {
       const auto n = std::min(part, a.size(0) - first);
@@ -164,6 +165,9 @@ class Comparison {
       divergence += seen.kl * static_cast<double>(n);
       same += seen.agreement * static_cast<double>(n);
     }
+    for (const auto& one : losses::measures_of_outputs(kind, b, a))
+      result_.outputs_apart.push_back(
+          {one.name, one.kind, one.numbers, one.divergence, one.agreement});
     result_.divergence = divergence / static_cast<double>(a.size(0));
     result_.agreement = same / static_cast<double>(a.size(0));
   }
@@ -203,16 +207,18 @@ std::string to_json(const ModelComparison& c) {
                       {"sqnr", layer.sqnr},
                       {"mean", layer.mean},
                       {"largest", layer.largest}});
-  return pipeline::dump({{"a", c.a},
-                         {"b", c.b},
-                         {"images", c.images},
-                         {"images_kind", c.images_kind},
-                         {"output_kind", c.output_kind},
-                         {"divergence", c.divergence},
-                         {"agreement", c.agreement},
-                         {"layers", layers},
-                         {"only_in_a", c.only_in_a},
-                         {"only_in_b", c.only_in_b}});
+  pipeline::Json json{{"a", c.a},
+                      {"b", c.b},
+                      {"images", c.images},
+                      {"images_kind", c.images_kind},
+                      {"output_kind", c.output_kind},
+                      {"divergence", c.divergence},
+                      {"agreement", c.agreement},
+                      {"layers", layers},
+                      {"only_in_a", c.only_in_a},
+                      {"only_in_b", c.only_in_b}};
+  if (!c.outputs_apart.empty()) json["outputs"] = c.outputs_apart;
+  return pipeline::dump(json);
 }
 
 }  // namespace zsq

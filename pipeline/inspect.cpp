@@ -11,6 +11,7 @@
 #include "pipeline/report/json.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/session.h"
+#include "quant/placement.h"
 
 namespace zsq {
 namespace {
@@ -43,6 +44,7 @@ bool is_quantized(const models::Model& model) {
 // The bits that each layer would have; the ranges do not matter here, so the quickest rule serves.
 void add_student_bits(const models::Model& model, QuantOptions options, InspectReport& report) {
   options.weights.range = WeightRange::min_max;
+  options.bias_correction = BiasCorrection::none;
   const quant::Student student = quant::insert_quantizers(model, options);
   report.float_tensors = quant::float_tensors(student);
   for (const pipeline::StudentLayer& layer : pipeline::student_layers(student)) {
@@ -75,8 +77,9 @@ InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& re
   report.batch_norm_layers = verdict.layers;
   report.batch_norm_channels = verdict.channels;
   report.dead_channels = verdict.dead_channels;
-  report.quantizable = verdict.kind == models::BatchNormVerdict::Kind::usable;
+  report.quantizable = std::ranges::any_of(model.graph.nodes, quant::is_layer);
   if (is_quantized(model)) {
+    report.quantizable = false;
     report.batch_norm = "folded";
     report.explanation = "already quantized; BatchNorm is part of its scales and biases";
   }

@@ -23,9 +23,9 @@ struct InspectReport {
   std::vector<std::int64_t> input_shape;               // C, H, W
   std::int64_t classes = 0, parameters = 0, macs = 0;  // classes: how many outputs there are
   std::string output_kind = "logits";                  // or "scores", "values": what they mean
-  bool quantizable = false;
-  std::string batch_norm;   // "usable", "folded", "none"
-  std::string explanation;  // of that verdict, with what to do
+  bool quantizable = false;                            // float, with a layer of weights
+  std::string batch_norm;                              // "usable", "folded", "none"
+  std::string explanation;                             // of that verdict, with what to do
   std::int64_t batch_norm_layers = 0, batch_norm_channels = 0, dead_channels = 0;
   std::vector<std::string> float_tensors;  // that would stay float at inference
   std::vector<InspectLayer> layers;

@@ -79,18 +79,12 @@ std::vector<std::string> require_statistics(models::Model& model, Recipe& recipe
     notes.push_back(folded);
   for (const auto& note : notes) observer.on_message(LogLevel::warning, note);
   if (usable) return notes;
-  if (!recipe.model.allow_no_bn) models::require_batch_norm(model);
+  if (recipe.model.require_bn) models::require_batch_norm(model);
   models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
   recipe.images.source = ImageSource::dead_leaves;
-  std::string left_out;
-  if (recipe.finetune.iterations > 0) left_out = " Fine-tuning is left out.";
+  const bool trains = recipe.finetune.iterations > 0;
   recipe.finetune.iterations = 0;
-  notes.push_back(
-      "the network has no BatchNorm statistics; those of its convolutions on " +
-      std::to_string(kImages) +
-      " dead-leaves images take their place. ResNet-20 lost 0.5 points of top-1 by that at W4A4 "
-      "and none at W8A8; other networks may lose more (docs/method.md#limitations)." +
-      left_out);
+  notes.push_back(found.explanation + (trains ? " Fine-tuning is left out." : ""));
   observer.on_message(LogLevel::warning, notes.back());
   return notes;
 }

@@ -5,6 +5,10 @@
 
 namespace zsq::pipeline {
 
+bool has_labels(const std::string& kind) {
+  return kind.empty() || kind == "logits" || kind == "scores";
+}
+
 OutputWords words_for(const std::string& kind, std::int64_t outputs) {
   if (kind == "scores")
     return {outputs == 1 ? "same side of 0.5" : "same labels above 0.5 (F1)",
@@ -12,6 +16,10 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs) {
   if (kind == "values")
     return {outputs == 1 ? "1 - relative error" : "cosine similarity", "relative squared error",
             "of the values' variance"};
+  if (kind == "map") return {"same class of pixels", "KL", "nats per pixel"};
+  if (kind == "score_map") return {"overlap of the scores", "KL", "nats per score"};
+  if (kind == "several")
+    return {"lowest agreement of the outputs", "divergence of all outputs", "in units of each"};
   return {"same class", "KL", "nats per image"};
 }
 
@@ -22,7 +30,7 @@ std::string measures_in_words(const std::string& kind, std::int64_t outputs, dou
   if (kind == "logits" || kind.empty())
     std::snprintf(text, sizeof text, "%.1f %% with the teacher, KL %.4f", 100 * agreement,
                   divergence);
-  else if (kind == "values" && outputs > 1)
+  else if (kind == "several" || (kind == "values" && outputs > 1))
     std::snprintf(text, sizeof text, "%s %.4f with the teacher's, %s %.4f", words.agreement.c_str(),
                   agreement, words.divergence.c_str(), divergence);
   else
@@ -32,6 +40,9 @@ std::string measures_in_words(const std::string& kind, std::int64_t outputs, dou
 }
 
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs) {
+  if (kind == "map") return "a map of " + std::to_string(outputs) + " numbers";
+  if (kind == "score_map") return "a map of " + std::to_string(outputs) + " scores";
+  if (kind == "several") return "several outputs of " + std::to_string(outputs) + " numbers";
   const bool one = outputs == 1;
   const std::string what = kind == "scores" ? "label" : kind == "values" ? "value" : "class";
   if (one) return "one " + what;

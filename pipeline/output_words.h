@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What divergence and agreement are called, by what a network's outputs mean: for terminals and
-// reports. `kind` is report.json's output_kind: "logits", "scores" or "values".
+// reports. `kind` is report.json's output_kind: "logits", "scores", "values", "map",
+// "score_map" or "several".
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace zsq::pipeline {
+
+// Whether the outputs decide on labels of the whole image, which `zsq eval` can count.
+bool has_labels(const std::string& kind);
 
 struct OutputWords {
   std::string agreement;   // of a heading: "same class", "same labels (F1)", ...
@@ -18,7 +22,8 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs);
 std::string measures_in_words(const std::string& kind, std::int64_t outputs, double divergence,
                               double agreement);
 
-// "10 classes", "one label", "3 labels", "one value", "128 values".
+// "10 classes", "one label", "3 labels", "one value", "128 values", "a map of 4096 numbers",
+// "several outputs of 500 numbers".
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs);
 
 }  // namespace zsq::pipeline

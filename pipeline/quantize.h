@@ -93,6 +93,13 @@ struct BestCheckpointResult {
   Divergence start, kept, last;  // before fine-tuning; as kept; after the last iteration
 };
 
+// One output of a network of several, or with places (losses/divergence.h).
+struct OutputResult {
+  std::string name, kind;    // kind: "logits", "scores", "values" or "map"
+  std::int64_t numbers = 0;  // per image
+  double divergence = 0, agreement = 0;
+};
+
 // Student and teacher on held-out synthetic images of one kind, which nothing learnt from.
 struct SyntheticResult {
   std::string kind;  // "dead_leaves" (procedurally generated) or "optimised" (against the teacher)
@@ -102,6 +109,7 @@ struct SyntheticResult {
   double divergence = 0, agreement = 0;
   // Of the images of which the teacher decides what it decides most often; 0 for values that vary.
   double largest_share = 0;
+  std::vector<OutputResult> outputs = {};  // each of several, or of one with places
 };
 
 // What x86 processors without VNNI compute of model.onnx at their runtimes' defaults, where
@@ -144,7 +152,7 @@ struct QuantizeReport {
   bool pixels_confirmed = true;
   std::vector<std::string> notes;  // what is not as the file says, or was lost on its export
   std::optional<MixedResult> mixed;
-  std::string output_kind = "logits";  // or "scores", "values": what the outputs mean
+  std::string output_kind = "logits";  // or "scores", "values", "map", "several": what they mean
   std::int64_t outputs = 0;            // how many
   std::optional<Accuracy> teacher, student;
   std::optional<double> real_agreement;         // share of the real images both decide alike

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <functional>
 
 #include "eval/evaluate.h"
 #include "formats/npy.h"
@@ -45,6 +46,8 @@ at::Tensor scores_of(const models::Graph& graph, const at::Tensor& output) {
     case models::OutputKind::scores:
       return at::sigmoid(output[0]);
     case models::OutputKind::values:
+    case models::OutputKind::map:
+    case models::OutputKind::several:
       break;
   }
   return output[0];
@@ -90,35 +93,66 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
   return results;
 }
 
+// `in_double`: what rounding explains, where that may count.
+CompareReport compare_output(
+    at::Tensor output, const at::Tensor& expected, const std::string& what,
+    const std::function<std::optional<models::Rounding>(const at::Tensor&)>& in_double,
+    double tolerance) {
+  // One number per image may be stored as a vector.
+  if (expected.dim() == 1 && output.numel() == expected.numel()) output = output.flatten();
+  if (output.sizes() != expected.sizes())
+    throw Error(ErrorCode::bad_input, what + " has shape " + c10::str(expected.sizes()) +
+                                          ", the model gives " + c10::str(output.sizes()));
+  CompareReport report{output.sizes().vec(), models::relative_distance(output, expected),
+                       tolerance};
+  report.equal = report.relative_error <= tolerance;
+  if (report.equal) return report;
+  if (const auto rounding = in_double(output)) {
+    report.rounding = rounding->here;
+    report.equal = report.by_rounding = rounding->explains(tolerance);
+  }
+  return report;
+}
+
+// The worst of all outputs is that of the report.
+void add_output(const CompareReport& one, CompareReport& all) {
+  if (all.shape.empty() || one.relative_error >= all.relative_error) {
+    all.shape = one.shape;
+    all.relative_error = one.relative_error;
+    all.rounding = one.rounding;
+  }
+  all.by_rounding = all.by_rounding || one.by_rounding;
+  all.equal = all.equal && one.equal;
+}
+
 CompareReport compare_inside(const std::filesystem::path& model_path,
                              const std::filesystem::path& npz, const RunOptions& options,
                              double tolerance, Observer& observer) {
   Observer silent;
   pipeline::start_process(options.process, silent);
   const auto arrays = formats::read_npz(npz);
-  const at::Tensor expected = required_array(arrays, "output", npz);
   models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   tell_warnings(model, observer);
   const at::Tensor input =
       models::from_file_input(model.graph, required_array(arrays, "input", npz));
   pipeline::require_input_shape(model, input, "'" + npz.string() + "'");
-  at::Tensor output =
-      models::as_file_output(model.graph, pipeline::infer(model.graph, model.parameters, input));
-  // One number per image may be stored as a vector.
-  if (expected.dim() == 1 && output.numel() == expected.numel()) output = output.flatten();
-  if (output.sizes() != expected.sizes())
-    throw Error(ErrorCode::bad_input, "'" + npz.string() + "': the array 'output' has shape " +
-                                          c10::str(expected.sizes()) + ", the model gives " +
-                                          c10::str(output.sizes()));
-  CompareReport report{output.sizes().vec(), models::relative_distance(output, expected),
-                       tolerance};
-  report.equal = report.relative_error <= tolerance;
-  const bool in_double = options.allow_rounding && options.arithmetic == Arithmetic::exact;
-  if (report.equal || !in_double) return report;
-  if (const auto rounding = models::measure_rounding(model, input, output, expected)) {
-    report.rounding = rounding->here;
-    report.equal = report.by_rounding = rounding->explains(tolerance);
+  const auto outputs =
+      models::as_file_outputs(model.graph, pipeline::infer(model.graph, model.parameters, input));
+  CompareReport report{{}, 0, tolerance};
+  report.equal = true;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string name = outputs.size() == 1 ? "output" : outputs[i].name;
+    const at::Tensor expected = required_array(arrays, name.c_str(), npz);
+    add_output(compare_output(
+                   outputs[i].value, expected, "'" + npz.string() + "': '" + name + "'",
+                   [&](const at::Tensor& output) {
+                     return options.allow_rounding && options.arithmetic == Arithmetic::exact
+                                ? models::measure_rounding(model, input, output, expected, i)
+                                : std::nullopt;
+                   },
+                   tolerance),
+               report);
   }
   return report;
 }

@@ -42,7 +42,8 @@ std::vector<ImageClasses> classify(const std::filesystem::path& model,
                                    const RunOptions& options, Observer* observer = nullptr);
 
 // Runs the array `input` of an npz file, in the layout of the model's file, and compares what the
-// file gives with its array `output`. relative_error = max |y - output| / max |output|, compared
+// file gives with its array `output`; several outputs with arrays of their names, and the worst is
+// told. relative_error = max |y - output| / max |output|, compared
 // with `tolerance`. A deep network in float may lie further from another program's result by
 // rounding alone: beyond the tolerance the network runs in double as well, and by_rounding says
 // that the array lies about as far from that as y does (models/rounding.h). The observer is told

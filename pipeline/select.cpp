@@ -93,7 +93,7 @@ class Selection {
   Device device_ = Device::cpu;
   SelectReport report_;
   at::Tensor images_, expected_;
-  models::OutputKind kind_ = models::OutputKind::logits;
+  models::OutputRow kind_ = models::OutputKind::logits;
   std::int64_t done_ = 0;
 };
 

@@ -52,8 +52,8 @@ models::LoadOptions load_options(const ModelSettings& settings) {
   models::LoadOptions options{.arch = settings.arch, .bn_statistics = settings.bn_stats};
   if (settings.image_size)
     options.image_size = {settings.image_size->height, settings.image_size->width};
-  if (settings.output != OutputMeaning::automatic)
-    options.output = static_cast<models::OutputKind>(static_cast<int>(settings.output) - 1);
+  for (const auto& [output, meaning] : settings.output)
+    options.outputs[output] = static_cast<models::OutputKind>(meaning);
   return options;
 }
 

@@ -68,6 +68,7 @@ class DeployPlacer {
         options_(options),
         rules_(target_rules(options.target)),
         ends_(find_ends(graph)),
+        has_tail_(!graph.signature.kind.outputs().empty()),
         weights_(named_weights(graph, options)),
         inputs_(
             named_bits(graph, options.activations.layer_bits, "quantize.activations.layer_bits")),
@@ -106,6 +107,7 @@ class DeployPlacer {
 
   std::int64_t asks(NodeId id) const {
     const auto& node = graph_[id];
+    if (!node.inputs.empty() && has_tail_ && ends_.last[id] && !is_layer(node)) return kFloatInput;
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
     if (!is_layer(node))
       return rules_.layers_alone || reads_islands(node) ? kFloatInput : options_.add_bits;
@@ -152,6 +154,9 @@ class DeployPlacer {
   const QuantOptions& options_;
   const TargetRules& rules_;
   Ends ends_;
+  // Outputs with places, or several: what follows the last layers decodes boxes, resizes maps or
+  // joins unlike quantities, which no grid of 256 codes holds together.
+  bool has_tail_;
   std::vector<std::int64_t> weights_, inputs_;
   std::vector<std::vector<NodeId>> consumers_;
 };

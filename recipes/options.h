@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/settings.h"
 #include "eval/preprocessing_options.h"
@@ -17,10 +18,15 @@ struct EnumNames<Device> {
   static constexpr std::array<std::string_view, 3> names{"auto", "cpu", "cuda"};
 };
 
-enum class OutputMeaning { automatic, logits, scores, values };
+enum class OutputMeaning { logits, scores, values, map };
 template <>
 struct EnumNames<OutputMeaning> {
-  static constexpr std::array<std::string_view, 4> names{"auto", "logits", "scores", "values"};
+  static constexpr std::array<std::string_view, 4> names{"logits", "scores", "values", "map"};
+};
+// Written as values, or as boxes=values,classes=scores.
+struct NamedMeaning {
+  std::string output;  // empty: every one that is not named
+  OutputMeaning meaning = OutputMeaning::logits;
 };
 
 // Written as 600, 600s, 10min or 2h.
@@ -31,9 +37,9 @@ struct Duration {
 struct ModelSettings {
   std::string arch;                     // built-in architecture, for files with weights only
   std::optional<ImageSize> image_size;  // for files with dynamic height and width
-  OutputMeaning output = OutputMeaning::automatic;
-  std::string bn_stats;      // safetensors with statistics of folded BatchNorm
-  bool allow_no_bn = false;  // go on without BatchNorm statistics
+  std::vector<NamedMeaning> output;     // empty: what the end of the network tells
+  std::string bn_stats;                 // safetensors with statistics of folded BatchNorm
+  bool require_bn = false;              // refuse networks without BatchNorm statistics
 };
 
 struct ExportSettings {
@@ -63,15 +69,17 @@ void visit_model_settings(Visitor&& visit, Options& o) {
         o.image_size);
   visit(SettingInfo{"model.output",
                     "what the output means: logits of classes (softmax decides), scores of labels "
-                    "(sigmoid, more than one may hold) or values (embeddings, coordinates); auto: "
-                    "what the end of the network tells"},
+                    "(sigmoid, more than one may hold), values (embeddings, coordinates) or a map "
+                    "of classes (segmentation); of several outputs NAME=MEANING,...; auto: what "
+                    "the end of the network tells"},
         o.output);
   visit(SettingInfo{"model.bn_stats",
                     "safetensors file with the statistics of BatchNorm that was folded on export"},
         o.bn_stats);
-  visit(SettingInfo{"model.allow_no_bn",
-                    "quantize a network without BatchNorm, with statistics of dead-leaves images"},
-        o.allow_no_bn);
+  visit(SettingInfo{"model.require_bn",
+                    "refuse a network without BatchNorm instead of taking statistics of "
+                    "dead-leaves images"},
+        o.require_bn);
 }
 
 template <class Visitor, class Options>

@@ -123,6 +123,18 @@ void parse_value(const RawValue& raw, std::vector<LossWeight>& value) {
   value = std::move(parsed);
 }
 
+void parse_value(const RawValue& raw, std::vector<NamedMeaning>& value) {
+  std::vector<NamedMeaning> parsed;
+  for (const std::string& item : items_of(raw)) {
+    if (item == kAuto) continue;
+    const std::size_t equals = item.rfind('=');
+    NamedMeaning& one = parsed.emplace_back();
+    if (equals != std::string::npos) one.output = item.substr(0, equals);
+    parse_scalar(item.substr(equals + 1), one.meaning);
+  }
+  value = std::move(parsed);
+}
+
 std::string format_number(double value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
@@ -164,6 +176,17 @@ std::string format_value(const std::vector<LossWeight>& value) {
 
 std::string format_value(const ImageSize& value) {
   return std::to_string(value.height) + "x" + std::to_string(value.width);
+}
+
+std::string format_value(const std::vector<NamedMeaning>& value) {
+  if (value.empty()) return kAuto;
+  if (value.size() == 1 && value[0].output.empty()) return format_value(value[0].meaning);
+  std::string text = "[";
+  for (const auto& [output, meaning] : value)
+    text += (text == "[" ? "" : ", ") + format_string(output.empty()
+                                                          ? format_value(meaning)
+                                                          : output + "=" + format_value(meaning));
+  return text + "]";
 }
 
 std::string range_text(const SettingInfo& info) {

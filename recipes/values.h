@@ -70,6 +70,8 @@ void parse_value(const RawValue& raw, std::vector<LayerBits>& value);
 void parse_value(const RawValue& raw, std::vector<LossWeight>& value);
 // 240, 240x320 or [240, 320]: height, then width.
 void parse_value(const RawValue& raw, ImageSize& value);
+// auto, values, or [boxes=values, classes=scores]
+void parse_value(const RawValue& raw, std::vector<NamedMeaning>& value);
 // auto, or what the type itself takes.
 template <class T>
 void parse_value(const RawValue& raw, std::optional<T>& value) {
@@ -102,6 +104,7 @@ requires std::is_enum_v<Enum> std::string format_value(const std::vector<Enum>& 
 std::string format_value(const std::vector<LayerBits>& value);
 std::string format_value(const std::vector<LossWeight>& value);
 std::string format_value(const ImageSize& value);
+std::string format_value(const std::vector<NamedMeaning>& value);
 template <class T>
 std::string format_value(const std::optional<T>& value) {
   return value ? format_value(*value) : kAuto;

@@ -23,13 +23,13 @@ at::Tensor logits_of(const models::Graph& graph, const models::ParameterStore& p
   return models::Inference(graph, parameters)(images);
 }
 
-Agreement compare_outputs(models::OutputKind kind, const at::Tensor& teacher,
+Agreement compare_outputs(const models::OutputRow& row, const at::Tensor& teacher,
                           const at::Tensor& student) {
   const auto n = teacher.size(0);
   if (n == 0) return {};
   return {
-      losses::agreement(kind, student, teacher).item<double>(),
-      losses::divergence(kind, student, teacher, /*tau=*/1, static_cast<double>(n)).item<double>(),
+      losses::agreement(row, student, teacher).item<double>(),
+      losses::divergence(row, student, teacher, /*tau=*/1, static_cast<double>(n)).item<double>(),
       n};
 }
 

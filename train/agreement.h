@@ -20,7 +20,7 @@ struct Agreement {
 at::Tensor logits_of(const models::Graph& graph, const models::ParameterStore& parameters,
                      const at::Tensor& images);
 
-Agreement compare_outputs(models::OutputKind kind, const at::Tensor& teacher,
+Agreement compare_outputs(const models::OutputRow& row, const at::Tensor& teacher,
                           const at::Tensor& student);
 
 Agreement measure_agreement(const models::Model& teacher, const quant::Student& student,

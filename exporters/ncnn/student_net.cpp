@@ -33,6 +33,10 @@ class Converter {
         blobs_(student.graph.nodes.size()) {}
 
   Net run() && {
+    if (!graph_.signature.kind.outputs().empty())
+      throw RefusedByTarget(student_.options.target,
+                            {{graph_.signature.kind.outputs()[0].name,
+                              "several outputs, or one with places, are written as ONNX alone"}});
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto id = static_cast<NodeId>(i);
       try {

@@ -44,6 +44,10 @@ class Converter {
   }
 
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
+    if (!graph_.signature.kind.outputs().empty())
+      throw RefusedByTarget(Target::tflite,
+                            {{graph_.signature.kind.outputs()[0].name,
+                              "several outputs, or one with places, are written as ONNX alone"}});
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
         convert(static_cast<NodeId>(i));
       } catch (const NoOperator& error) {  // the first: what follows has no input

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/aten/program.h"
 
+#include <functional>
+
 #include "core/error.h"
 
 namespace zsq::models::aten {
@@ -77,7 +79,11 @@ Shape Program::shape_of(const TensorName& tensor) {
   }
   auto shape = importer_.shape(found->node);
   if (!shape.empty()) shape[0] = onnx::kBatch;
-  return shape;
+  if (!found->permuted) return shape;
+  Shape permuted;
+  for (const auto axis : *found->permuted)
+    permuted.push_back(shape[static_cast<std::size_t>(axis)]);
+  return permuted;
 }
 
 std::optional<Value> Program::try_scalars(const Call& call) {
@@ -105,7 +111,10 @@ Value Program::run_operator(const Call& call) {
   const auto name = in_place ? call.op.substr(0, call.op.size() - 1) : call.op;
   const auto found = registry().find(name);
   if (found == registry().end()) {
-    throw Error(ErrorCode::unsupported_model, "is not known. Known: " + known_operators());
+    throw Error(ErrorCode::unsupported_model,
+                "is not known. Known: " + known_operators() +
+                    ". After the last layers it could stay as it is if the network were an ONNX "
+                    "file (torch.onnx.export)");
   }
   auto result = found->second.convert(Operation(*this, call, found->second.parameters));
   auto* first = call.arguments.empty() ? nullptr : call.arguments[0].value.tensor();
@@ -151,12 +160,21 @@ Value Program::run(const Call& call) {
   }
 }
 
-Model Program::finish(const Value& logits) {
-  if (!logits.tensor()) {
-    throw Error(ErrorCode::unsupported_model,
-                "the network does not return one tensor; a classifier's logits were expected");
-  }
-  return importer_.finish(read(*logits.tensor()));
+Model Program::finish(const Value& outputs) {
+  std::vector<onnx::FileOutput> tensors;
+  const std::function<void(const Value&)> add = [&](const Value& value) {
+    if (const auto* list = value.list()) {
+      for (const auto& item : *list) add(item);
+    } else if (const auto* tensor = value.tensor()) {
+      tensors.push_back({read(*tensor), "output_" + std::to_string(tensors.size())});
+    } else if (!value.is_none()) {
+      throw Error(ErrorCode::unsupported_model,
+                  "the network returns something beside tensors and lists of them");
+    }
+  };
+  add(outputs);
+  if (tensors.empty()) throw Error(ErrorCode::unsupported_model, "the network returns no tensor");
+  return importer_.finish(tensors);
 }
 
 }  // namespace zsq::models::aten

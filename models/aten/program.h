@@ -24,7 +24,8 @@ class Program {
   Value add_constant(std::string name, at::Tensor value);
   // What the operator returns. Errors name the operator and the place.
   Value run(const Call& call);
-  Model finish(const Value& logits);
+  // A tensor, or a list of them, which may be nested: "output_0", ... in their order.
+  Model finish(const Value& outputs);
 
  private:
   friend class Operation;

@@ -113,6 +113,8 @@ NodeId Call::activation(std::size_t input) const {
          std::string("are known there"));
   }
   if (found.flattened) fail("input '" + input_name(input) + "' has lost the batch in a Reshape");
+  if (found.permuted)
+    fail("input '" + input_name(input) + "' has the batch in another dimension than the first");
   if (found.node < 0) fail("input '" + input_name(input) + "' must depend on the image");
   return found.node;
 }

@@ -4,6 +4,7 @@
 
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
+#include "models/onnx/permuted.h"
 
 namespace zsq::models::onnx {
 namespace {
@@ -148,14 +149,13 @@ void convert_unsqueeze(Call& call) {
 void convert_transpose(Call& call) {
   const auto x = call.activation(0);
   const auto perm = call.integers("perm").value_or(Dims{});
-  if (perm.size() != call.shape(x).size() || perm[0] != 0) {
-    call.fail("the permutation must name all dimensions and leave the batch first");
-  }
+  if (perm.size() != call.shape(x).size()) call.fail("the permutation must name all dimensions");
   auto sorted = perm;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<std::int64_t>(i)) call.fail("no permutation of the dimensions");
   }
+  if (perm[0] != 0) return bind_permuted(call, x, perm);
   if (sorted == perm) return call.bind({x, {}});
   const auto map = map_before_channels_last(call.model().graph, x);
   if (map >= 0 && perm == Dims{0, 3, 1, 2}) return call.bind({map, {}});

@@ -109,4 +109,44 @@ Ending find_ending(const Graph& graph, const std::vector<Shape>& shapes,
           kind_of_values(finder, graph, output, classes)};
 }
 
+bool is_row(const Shape& shape) {
+  return std::ranges::count_if(shape, [](auto size) { return size != 1; }) <= 1;
+}
+
+DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& shapes,
+                                const std::map<NodeId, LogSoftmaxPart>& log_softmaxes,
+                                NodeId output, const std::string& name, bool alone) {
+  const Shape& shape = shapes[static_cast<std::size_t>(output)];
+  DescribedOutput found{output, {.name = name, .shape = {}}};
+  if (shape.size() > 1) found.output.shape.assign(shape.begin() + 1, shape.end());
+  const auto enter = [&](NodeId x, OutputFunction function, OutputKind kind, std::int64_t axis) {
+    found.node = x;
+    found.output.function = function;
+    found.output.kind = kind;
+    found.output.axis = axis;
+    return found;
+  };
+  if (is_row(shape)) {
+    const Ending ending = find_ending(graph, shapes, log_softmaxes, output);
+    const auto classes = std::ranges::find_if(shape, [](auto size) { return size != 1; });
+    const auto axis = classes == shape.end() ? 1 : classes - shape.begin();
+    return enter(ending.node, ending.function, ending.kind, axis);
+  }
+  const Finder finder(graph, shapes);
+  const Node& last = graph[finder.before_shape_changes(output)];
+  if (is<Sigmoid>(last))
+    return enter(last.inputs[0], OutputFunction::sigmoid, OutputKind::scores, 1);
+  const auto* softmax = get_if<Softmax>(graph[output]);
+  if (softmax && softmax->axis > 0)
+    return enter(graph[output].inputs[0], OutputFunction::softmax, OutputKind::map, softmax->axis);
+  if (const auto part = log_softmaxes.find(output);
+      part != log_softmaxes.end() && part->second.axis > 0)
+    return enter(part->second.x, OutputFunction::log_softmax, OutputKind::map, part->second.axis);
+  const auto& image = graph.input_shape;
+  const bool of_image_size = shape.size() == 4 && shape[2] == image[1] && shape[3] == image[2];
+  if (alone && of_image_size && shape[1] > 1 && shape[1] != image[0] && shape[1] != 3)
+    found.output.kind = OutputKind::map;
+  return found;
+}
+
 }  // namespace zsq::models::onnx

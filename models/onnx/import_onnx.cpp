@@ -4,7 +4,9 @@
 #include "core/error.h"
 #include "models/onnx/importer.h"
 #include "models/onnx/input_layout.h"
+#include "models/onnx/open_size.h"
 #include "models/onnx/opsets.h"
+#include "models/onnx/tail_builder.h"
 
 namespace zsq::models {
 namespace {
@@ -39,14 +41,11 @@ const proto::ValueInfo& image_input(const proto::Graph& graph) {
   return *image;
 }
 
-// Nodes that the one output depends on, in file order.
+// Nodes that the outputs depend on, in file order.
 std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
-  if (graph.outputs.size() != 1) {
-    throw Error(ErrorCode::unsupported_model, "the network has " +
-                                                  std::to_string(graph.outputs.size()) +
-                                                  " outputs; one, the logits, was expected");
-  }
-  std::set<std::string> needed{graph.outputs[0].name};
+  if (graph.outputs.empty()) throw Error(ErrorCode::unsupported_model, "the network has no output");
+  std::set<std::string> needed;
+  for (const auto& output : graph.outputs) needed.insert(output.name);
   std::vector<const proto::Node*> live;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const proto::Node& node = graph.nodes[i];
@@ -60,10 +59,7 @@ std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
   return live;
 }
 
-}  // namespace
-
-Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) {
-  check_versions(file);
+Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& options) {
   onnx::Importer importer(file.opset, options);
   for (const auto& [name, array] : file.graph.initializers) {
     importer.add_initializer(name, to_tensor(array), array.dtype == formats::DType::u4);
@@ -76,15 +72,57 @@ Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) 
   for (const auto* node : live) {
     for (const auto& input : node->inputs) importer.count_use(input);
   }
-  const auto& output = file.graph.outputs[0].name;
-  importer.count_use(output);
-  for (const auto* node : live) importer.convert(*node);
-  auto model = importer.finish(output);
+  for (const auto& output : file.graph.outputs) importer.count_use(output.name);
+  onnx::TailBuilder tail(file, live, importer);
+  for (const auto* node : live) {
+    if (tail.reaches(*node)) {
+      tail.add(*node);
+      continue;
+    }
+    try {
+      importer.convert(*node);
+    } catch (const Error& error) {
+      tail.add(*node, &error);
+    }
+  }
+  std::vector<onnx::FileOutput> outputs;
+  for (const auto& output : file.graph.outputs) outputs.push_back({output.name, output.name});
+  if (!tail.empty()) {
+    outputs = tail.finish();
+    importer.warnings().push_back("the end of the network stays as it is, in float: " +
+                                  tail.operators() + " (" + tail.reason() + ")");
+  }
+  auto model =
+      tail.empty() ? importer.finish(outputs) : importer.finish(outputs, std::move(tail).tail());
   model.graph.signature.input = image.name;
-  model.graph.signature.output = output;
+  model.graph.signature.output = outputs[0].name;
   model.format = "onnx";
   model.producer = file.producer_name;
   if (!file.producer_version.empty()) model.producer += " " + file.producer_version;
+  return model;
+}
+
+// Height and width that the file leaves open and the options give.
+bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options) {
+  const auto& shape = image_input(file.graph).shape;
+  const auto open = std::ranges::count_if(shape, [](const auto& one) { return one.value < 1; });
+  return shape.size() == 4 && options.image_size[0] > 0 && open >= (shape[0].value < 1 ? 3 : 2);
+}
+
+}  // namespace
+
+Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) {
+  check_versions(file);
+  auto model = import_at_one_size(file, options);
+  if (!leaves_size_open(file, options)) return model;
+  LoadOptions larger = options;
+  constexpr std::int64_t kMore = 64;  // of what strides divide by
+  for (auto& side : larger.image_size) side += kMore;
+  try {
+    model.graph.signature.open_size =
+        onnx::is_same_at_any_size(model, import_at_one_size(file, larger));
+  } catch (const Error&) {  // it has this size alone
+  }
   return model;
 }
 

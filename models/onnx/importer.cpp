@@ -2,11 +2,10 @@
 #include "models/onnx/importer.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "core/error.h"
 #include "models/onnx/ending.h"
+#include "models/onnx/permuted.h"
 #include "models/recognize_functions.h"
 #include "models/unused_nodes.h"
 
@@ -19,11 +18,19 @@ std::string known_operators() {
   return list;
 }
 
-std::int64_t numel(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+std::string names_of(const std::vector<FileOutput>& outputs) {
+  std::string list;
+  for (const auto& output : outputs) list += (list.empty() ? "" : ", ") + output.name;
+  return list;
 }
 
 bool default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+}  // namespace
+
+namespace {
+
+bool reads_permuted(const Call& call) { return call.has(0) && call.value(0).permuted; }
 
 }  // namespace
 
@@ -46,12 +53,15 @@ void Importer::charge(double bytes) {
 }
 
 void Importer::add_input(const std::string& name, Shape shape, bool channels_last) {
-  if (shape.size() != 4) {
-    throw Error(ErrorCode::unsupported_model, "the input '" + name + "' has " +
-                                                  std::to_string(shape.size()) +
-                                                  " dimensions; N x C x H x W was expected");
+  if (shape.size() != 4 && shape.size() != 3) {
+    throw Error(ErrorCode::unsupported_model,
+                "the input '" + name + "' has " + std::to_string(shape.size()) +
+                    " dimensions; N x C x H x W (or N x C x L of signals) was expected");
   }
+  const bool one_dimensional = shape.size() == 3;
+  if (one_dimensional) shape.insert(shape.begin() + 2, 1);
   if (channels_last) std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
+  input_name_ = name;
   fixed_batch_ = shape[0];
   auto& image = model_.graph.input_shape;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -73,6 +83,11 @@ void Importer::add_input(const std::string& name, Shape shape, bool channels_las
   shapes_.push_back({1, image[0], image[1], image[2]});
   values_[name].node = id;
   model_.graph.signature.channels_last = channels_last;
+  model_.graph.signature.one_dimensional = one_dimensional;
+  if (one_dimensional) {
+    values_[name].node = add_node(name + ".signal", Reshape{{image[0], image[2]}}, {id});
+    return;
+  }
   if (!channels_last) return;
   // The file's name stands for what the file sees.
   const Node last{unique_name(name + ".channels_last"), Transpose{{0, 2, 3, 1}}, {id}};
@@ -107,7 +122,7 @@ void Importer::convert(const proto::Node& node) {
       // Some files hold their weights as such nodes.
       if (node.op_type == "Constant") initializer_bytes_ += static_cast<double>(value.nbytes());
       call.bind({-1, std::move(value)});
-    } else {
+    } else if (!reads_permuted(call) || !convert_permuted(call)) {
       rule.convert(call);
     }
   } catch (const c10::Error&) {  // ATen was asked for what the tensors do not allow
@@ -131,50 +146,115 @@ std::string Importer::describe_inputs(const proto::Node& node) const {
   return text.empty() ? "it has none" : text;
 }
 
-Model Importer::finish(const std::string& output) {
-  set_output(output_node(output), output);
+Model Importer::finish(const std::vector<FileOutput>& outputs, std::shared_ptr<const Tail> tail) {
+  for (const auto& [name, kind] : options_.outputs) {
+    const auto has_name = [&](const FileOutput& output) { return output.name == name; };
+    if (!name.empty() && std::ranges::none_of(outputs, has_name))
+      throw Error(ErrorCode::usage, "the network has no output '" + name +
+                                        "' whose meaning could "
+                                        "be given (model.output); its outputs: " +
+                                        names_of(outputs));
+  }
+  if (outputs.size() == 1 && is_row(shape(output_node(outputs[0]))))
+    set_output(outputs[0]);
+  else
+    set_outputs(outputs);
   auto& graph = model_.graph;
+  graph.signature.tail = std::move(tail);
   graph = drop_unused_nodes(graph);
   drop_unused_parameters(model_);
   return std::move(model_);
 }
 
-NodeId Importer::output_node(const std::string& output) const {
-  const auto* found = find(output);
+NodeId Importer::output_node(const FileOutput& output) const {
+  const auto* found = find(output.value);
   if (!found || found->node < 0 || found->quantized) {
     throw Error(ErrorCode::unsupported_model,
-                "the output '" + output + "' does not depend on the image as a float tensor");
+                "the output '" + output.name + "' does not depend on the image as a float tensor");
   }
-  const auto& dims = shape(found->node);
-  const auto longer = std::count_if(dims.begin(), dims.end(), [](auto size) { return size != 1; });
-  if (longer > 1) {
+  if (found->flattened || found->permuted) {
     throw Error(ErrorCode::unsupported_model,
-                "the output '" + output + "' has shape " + c10::str(at::IntArrayRef(dims)) +
-                    "; one row of numbers per image, as a classifier's logits [N, classes], was "
-                    "expected");
+                "the output '" + output.name +
+                    "' does not have the images of the batch in its first dimension");
   }
   return found->node;
 }
 
-void Importer::set_output(NodeId output, const std::string& name) {
-  auto& graph = model_.graph;
-  const Shape shape_in_file = shape(output);
-  graph.output = output;
-  recognize_functions(model_);
-  const auto ending = find_ending(graph, shapes_, log_softmaxes_, output);
-  graph.output = ending.node;
-  if (shape(graph.output).size() != 2) {
-    Op flat = Flatten{};
-    if (shape(graph.output).size() < 2) flat = Reshape{{1}};
-    const auto classes = numel(shape(graph.output));
-    graph.output = graph.add({unique_name(name + ".classes"), std::move(flat), {graph.output}});
-    shapes_.push_back({1, classes});
+OutputKind Importer::kind_of(const std::string& output, OutputKind found) const {
+  for (const auto& key : {output, std::string()}) {
+    const auto asked = options_.outputs.find(key);
+    if (asked != options_.outputs.end()) return asked->second;
   }
+  return found;
+}
+
+NodeId Importer::add_node(const std::string& name, Op op, std::vector<NodeId> inputs) {
+  Node node{unique_name(name), std::move(op), std::move(inputs)};
+  std::vector<Shape> of_inputs;
+  for (const auto input : node.inputs) of_inputs.push_back(shape(input));
+  shapes_.push_back(infer_shape(node, of_inputs, model_.parameters));
+  return model_.graph.add(std::move(node));
+}
+
+NodeId Importer::as_row(NodeId output, const std::string& name) {
+  if (shape(output).size() == 2) return output;
+  Op flat = Flatten{};
+  if (shape(output).size() < 2) flat = Reshape{{1}};
+  return add_node(name + ".classes", std::move(flat), {output});
+}
+
+void Importer::set_output(const FileOutput& output) {
+  auto& graph = model_.graph;
+  graph.output = output_node(output);
+  const Shape shape_in_file = shape(graph.output);
+  recognize_functions(model_);
+  const auto ending = find_ending(graph, shapes_, log_softmaxes_, graph.output);
+  graph.output = as_row(ending.node, output.value);
   model_.classes = shape(graph.output)[1];
   graph.signature.function = ending.function;
-  graph.signature.kind = options_.output.value_or(ending.kind);
+  graph.signature.kind = kind_of(output.name, ending.kind);
   if (shape_in_file.size() > 2)
     graph.signature.output_shape.assign(shape_in_file.begin() + 1, shape_in_file.end());
+}
+
+NodeId Importer::row_of(const std::vector<NodeId>& nodes, const std::vector<FileOutput>& outputs) {
+  std::vector<NodeId> rows;
+  for (std::size_t i = 0; i < nodes.size(); ++i) rows.push_back(as_row(nodes[i], outputs[i].value));
+  return rows.size() == 1 ? rows[0] : add_node("outputs", Concat{1}, rows);
+}
+
+namespace {
+
+void expect_classes(std::int64_t axis, Output& output) {
+  const auto dimensions = std::ssize(output.shape) + 1;
+  if (axis < 0) axis += dimensions;
+  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
+  output.kind = OutputKind::map;
+  output.axis = axis;
+}
+
+}  // namespace
+
+void Importer::set_outputs(const std::vector<FileOutput>& of_file) {
+  auto& graph = model_.graph;
+  std::vector<NodeId> nodes;
+  for (const auto& output : of_file) nodes.push_back(output_node(output));
+  graph.output = row_of(nodes, of_file);
+  recognize_functions(model_);
+  std::vector<Output> outputs;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto [node, output] = describe_output(graph, shapes_, log_softmaxes_, nodes[i], of_file[i].name,
+                                          nodes.size() == 1);
+    nodes[i] = node;
+    if (of_file[i].classes) expect_classes(*of_file[i].classes, output);
+    output.kind = kind_of(output.name, output.kind);
+    if (output.kind == OutputKind::logits && !is_row(shape(node))) output.kind = OutputKind::map;
+    if (output.kind == OutputKind::map && output.shape.size() < 2) output.kind = OutputKind::logits;
+    outputs.push_back(std::move(output));
+  }
+  graph.output = row_of(nodes, of_file);
+  model_.classes = shape(graph.output)[1];
+  graph.signature.kind = OutputRow(std::move(outputs));
 }
 
 // With a number if `wanted` is taken. Numbers are given in order, so the next one can be searched

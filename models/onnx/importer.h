@@ -12,6 +12,7 @@
 
 #include "models/execute.h"
 #include "models/load.h"
+#include "models/tail.h"
 
 namespace zsq::models::onnx {
 
@@ -53,6 +54,14 @@ struct Value {
   std::optional<QuantizedActivation> quantized = {};
   std::vector<NodeId> sequence = {};
   std::optional<NodeId> flattened = {};  // all elements of a node in one row, the batch included
+  // The node's dimensions in another order, in which the batch is not first (permuted.h).
+  std::optional<std::vector<std::int64_t>> permuted = {};
+};
+
+struct FileOutput {
+  std::string value, name;  // name: for users
+  // The dimension over which the file then looks for the largest: that of the classes.
+  std::optional<std::int64_t> classes = {};
 };
 
 // Takes initializers, the input and then node after node, in topological order.
@@ -62,23 +71,32 @@ class Importer {
 
   // has_four_bits: its type is UINT4, although the tensor holds bytes.
   void add_initializer(const std::string& name, at::Tensor value, bool has_four_bits = false);
-  // N x C x H x W, or N x H x W x C if the channels are last; -1 leaves a dimension open. Error if
-  // that is no batch of images.
+  // N x C x H x W, N x H x W x C if the channels are last, or N x C x L; -1 leaves a dimension
+  // open. Error if that is no batch of images or signals.
   void add_input(const std::string& name, Shape shape, bool channels_last = false);
   void count_use(const std::string& name) { ++uses_[name]; }
   void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
   void convert(const proto::Node& node);
   const Value* find(const std::string& name) const;  // null if nothing has that name
+  const Graph& graph() const { return model_.graph; }
+  const std::string& input_name() const { return input_name_; }
+  std::int64_t fixed_batch() const { return fixed_batch_; }  // -1: the file leaves it open
   const Shape& shape(NodeId node) const { return shapes_[static_cast<std::size_t>(node)]; }
   std::vector<std::string>& warnings() { return model_.warnings; }
-  Model finish(const std::string& output);
+  // What the file gives, or what its tail reads.
+  Model finish(const std::vector<FileOutput>& outputs, std::shared_ptr<const Tail> tail = {});
 
  private:
   friend class Call;
 
   std::string describe_inputs(const proto::Node& node) const;
-  NodeId output_node(const std::string& output) const;
-  void set_output(NodeId output, const std::string& name);
+  NodeId output_node(const FileOutput& output) const;
+  OutputKind kind_of(const std::string& output, OutputKind found) const;
+  void set_output(const FileOutput& output);
+  void set_outputs(const std::vector<FileOutput>& outputs);
+  NodeId add_node(const std::string& name, Op op, std::vector<NodeId> inputs);
+  NodeId as_row(NodeId output, const std::string& name);  // [N, K]
+  NodeId row_of(const std::vector<NodeId>& nodes, const std::vector<FileOutput>& outputs);
   std::string unique_name(const std::string& wanted);
 
   const std::int64_t opset_;
@@ -89,7 +107,8 @@ class Importer {
   std::map<std::string, int> uses_;                 // of each name, by live nodes and as the output
   std::vector<Shape> shapes_;                       // index = NodeId, for a batch of one
   std::map<NodeId, LogSoftmaxPart> log_softmaxes_;  // by their last node
-  std::int64_t fixed_batch_ = -1;                   // -1: the file leaves the batch open
+  std::string input_name_;
+  std::int64_t fixed_batch_ = -1;
   double initializer_bytes_ = 0, made_bytes_ = 0;
 };
 

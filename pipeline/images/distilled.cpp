@@ -48,8 +48,7 @@ std::map<std::string, std::string> describe(const models::Model& teacher, const 
   metadata["size"] = std::to_string(height) + "x" + std::to_string(width);
   metadata["pixels"] =
       std::to_string(recipe.quantize.image_lo) + " to " + std::to_string(recipe.quantize.image_hi);
-  if (!recipe.model.bn_stats.empty() || recipe.model.allow_no_bn)
-    metadata["statistics"] = hash_of_statistics(teacher);
+  metadata["statistics"] = hash_of_statistics(teacher);
   for (const SettingHelp& setting : describe_settings(recipe))
     if (setting.key.starts_with("generate.images.") && setting.key != "generate.images.source")
       metadata[setting.key] = setting.value;

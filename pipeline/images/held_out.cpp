@@ -28,6 +28,16 @@ constexpr double kMostIncrease = 1.05;
 // A forward pass, and a backward pass to the pixels that costs as much.
 constexpr double kPassesPerStep = 2;
 
+// process.agreement_images, or as many as have room for their outputs: maps of classes and boxes of
+// many anchors are as large as activations.
+std::int64_t wanted_images(const models::Model& teacher, const Recipe& recipe) {
+  constexpr double kBytesOfRows = 256e6;
+  constexpr std::int64_t kLeast = 4;
+  const double row = 4.0 * static_cast<double>(std::max<std::int64_t>(1, teacher.classes));
+  const auto room = static_cast<std::int64_t>(kBytesOfRows / row);
+  return std::min(recipe.process.agreement_images, std::max(kLeast, room));
+}
+
 // As many of the wanted images as have room.
 std::int64_t affordable(double macs, std::int64_t wanted, std::int64_t steps, double each) {
   const double image = kPassesPerStep * static_cast<double>(steps) * macs;
@@ -54,7 +64,7 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
 }
 
 at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
-  return pipeline::dead_leaves(teacher, recipe, 0, recipe.process.agreement_images,
+  return pipeline::dead_leaves(teacher, recipe, 0, wanted_images(teacher, recipe),
                                stream_seed(0, "held_out", 0));
 }
 
@@ -63,7 +73,7 @@ at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
 OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe) {
   const auto macs = models::multiply_accumulates(teacher);
   const double all = std::accumulate(macs.begin(), macs.end(), 0.0);
-  const std::int64_t wanted = recipe.process.agreement_images;
+  const std::int64_t wanted = wanted_images(teacher, recipe);
   const std::int64_t steps = load_recipe("optimised_leaves").images.steps;
   const bool judges = recipe.process.automatic || recipe.finetune.iterations > 0 ||
                       recipe.reconstruct.iterations > 0;
@@ -76,7 +86,7 @@ OptimisedImages optimised_images(const models::Model& teacher, const Recipe& rec
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,
                                            Observer& observer) {
-  const std::int64_t wanted = recipe.process.agreement_images;
+  const std::int64_t wanted = wanted_images(teacher, recipe);
   if (wanted == 0) return {};
   std::vector<HeldOutImages> kinds{
       {"dead_leaves", held_out_leaves(teacher, recipe), {}},
@@ -98,10 +108,13 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
   std::vector<SyntheticResult> results;
   for (const auto& kind : held_out) {
     const auto means = graph.signature.kind;
-    const auto seen = train::compare_outputs(means, kind.logits,
-                                             train::logits_of(graph, parameters, kind.images));
-    results.push_back({kind.kind, seen.images, seen.kl, seen.agreement,
-                       losses::most_frequent_share(means, kind.logits)});
+    const auto rows = train::logits_of(graph, parameters, kind.images);
+    const auto seen = train::compare_outputs(means, kind.logits, rows);
+    auto& result =
+        results.emplace_back(SyntheticResult{kind.kind, seen.images, seen.kl, seen.agreement,
+                                             losses::most_frequent_share(means, kind.logits)});
+    for (const auto& one : losses::measures_of_outputs(means, rows, kind.logits))
+      result.outputs.push_back({one.name, one.kind, one.numbers, one.divergence, one.agreement});
   }
   return results;
 }

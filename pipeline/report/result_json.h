@@ -15,12 +15,32 @@ inline pipeline::Json number_or_null(double value) {
   return std::isfinite(value) ? pipeline::Json(value) : pipeline::Json(nullptr);
 }
 
+inline void to_json(pipeline::Json& json, const OutputResult& r) {
+  json = {{"name", r.name},
+          {"kind", r.kind},
+          {"numbers", r.numbers},
+          {"divergence", number_or_null(r.divergence)},
+          {"agreement", number_or_null(r.agreement)}};
+}
+
+inline void from_json(const pipeline::Json& json, OutputResult& r) {
+  const auto number = [&](const char* key) {
+    return json.at(key).is_null() ? kNotMeasured : json.at(key).get<double>();
+  };
+  json.at("name").get_to(r.name);
+  json.at("kind").get_to(r.kind);
+  json.at("numbers").get_to(r.numbers);
+  r.divergence = number("divergence");
+  r.agreement = number("agreement");
+}
+
 inline void to_json(pipeline::Json& json, const SyntheticResult& r) {
   json = {{"kind", r.kind},
           {"images", r.images},
           {"divergence", r.divergence},
           {"agreement", r.agreement},
           {"largest_share", r.largest_share}};
+  if (!r.outputs.empty()) json["outputs"] = r.outputs;
 }
 
 inline void from_json(const pipeline::Json& json, SyntheticResult& r) {
@@ -29,6 +49,7 @@ inline void from_json(const pipeline::Json& json, SyntheticResult& r) {
   json.at("divergence").get_to(r.divergence);
   json.at("agreement").get_to(r.agreement);
   r.largest_share = json.value("largest_share", 0.0);
+  if (json.contains("outputs")) json.at("outputs").get_to(r.outputs);
 }
 
 inline void to_json(pipeline::Json& json, const StageResult& r) {

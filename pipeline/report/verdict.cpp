@@ -54,7 +54,7 @@ std::string range_in_words(const Experience& known) {
 }
 
 std::string too_alike(const SyntheticResult& result, const std::string& kind) {
-  if (kind == "values")
+  if (!has_labels(kind))
     return format(
         "%s: the float network gives the same values for all %s, so they cannot tell a "
         "good network from a ruined one; measure on real ones (zsq compare --data), or "
@@ -83,14 +83,14 @@ std::string veto(const SyntheticResult& lowest, const std::string& kind, std::in
   return format("%s: %s on %s, and networks that were as good as theirs had %s of %.1f %% at least",
                 kOtherwise,
                 measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
-                images_in_words(lowest).c_str(), kind == "values" ? "a similarity" : "an agreement",
+                images_in_words(lowest).c_str(), has_labels(kind) ? "an agreement" : "a similarity",
                 100 * bound);
 }
 
 }  // namespace
 
 double can_tell_apart(const std::string& images, const std::string& kind, std::int64_t outputs) {
-  if (images == "dead_leaves" || kind == "values") return 0.95;
+  if (images == "dead_leaves" || !has_labels(kind)) return 0.95;
   const double classes = kind == "scores" && outputs == 1 ? 2 : static_cast<double>(outputs);
   return (1 + 1 / std::max(classes, 1.0)) / 2 + 0.05;
 }

@@ -29,7 +29,7 @@ std::string agreement_in_words(const CheckReport& report, const RuntimeCheck& ro
 }
 
 std::string outputs_name(const CheckReport& report) {
-  return report.output_kind == "values" ? "values" : "logits";
+  return pipeline::has_labels(report.output_kind) ? "logits" : "values";
 }
 
 std::string difference_in_words(const CheckReport& report, const RuntimeCheck& row) {
@@ -44,7 +44,7 @@ std::string difference_in_words(const CheckReport& report, const RuntimeCheck& r
 std::string rounding_in_words(const CheckReport& report) {
   const std::string amount = report.step > 0 ? text("%.2f steps", report.rounding / report.step)
                                              : text("%.2g %%", 100 * report.relative_rounding);
-  return "another order of summation alone makes " + amount;
+  return "rounding alone makes " + amount;
 }
 
 std::string why_different(const RuntimeCheck& row, const pipeline::Processor& processor) {

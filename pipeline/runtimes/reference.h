@@ -24,13 +24,14 @@ struct Reference {
   at::Tensor outputs;    // f32 [N, K], as before_last_function() gives them
   double step = 0;       // of a quantization in an output, at most; 0: none is known
   double magnitude = 0;  // the largest output
-  // Between two orders of summation, on some of the images. A sum that lies next to a threshold
-  // takes the one code or the other, and the layers that follow carry that on; any runtime sums in
-  // an order of its own.
+  // What rounding alone changes, the larger of two in the mean square: another order of summation,
+  // on some of the images, and thresholds that lie a few units in the last place higher, on all. A
+  // sum next to a threshold takes the one code or the other, and the layers that follow carry that
+  // on; any runtime sums and scales in an order of its own.
   OutputDifference rounding;
 
   // Whether outputs that differ so are the same but for rounding: nowhere more than a step, or in
-  // the mean square at most three times as far as another order of summation puts them.
+  // the mean square at most three times as far as rounding alone puts them.
   bool explains(const OutputDifference& difference) const;
 };
 Reference make_reference(models::Model model, at::Tensor images, Observer& observer);

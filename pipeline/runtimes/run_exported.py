@@ -50,7 +50,7 @@ def onnxruntime(path, threads, exact=False):
         options.add_session_config_entry("session.x64quantprecision", "1")
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    return lambda image: session.run(None, {name: image})[0]
+    return lambda image: session.run(None, {name: image})
 
 
 def openvino(path, threads):
@@ -58,7 +58,7 @@ def openvino(path, threads):
 
     request = openvino.Core().compile_model(
         path, "CPU", {"INFERENCE_NUM_THREADS": threads}).create_infer_request()
-    return lambda image: next(iter(request.infer(image).values()))
+    return lambda image: list(request.infer(image).values())
 
 
 def litert(path, threads):
@@ -74,7 +74,7 @@ def litert(path, threads):
     def run(image):
         interpreter.set_tensor(source, image)
         interpreter.invoke()
-        return interpreter.get_tensor(result)
+        return [interpreter.get_tensor(result)]
 
     return run
 
@@ -95,7 +95,7 @@ def ncnn(path, threads):
         status, result = extractor.extract("logits")
         if status:
             raise RuntimeError(f"ncnn says {status}")
-        return np.array(result)
+        return [np.array(result)]
 
     return run
 
@@ -112,8 +112,9 @@ def in_layout(images, layout):
 def outputs(run, images, path):
     import numpy as np
 
-    rows = [np.array(run(images[i:i + 1]), dtype=np.float32).reshape(1, -1) for i in range(len(images))]
-    np.save(path, np.concatenate(rows))
+    rows = [np.concatenate([np.array(one, dtype=np.float32).ravel() for one in run(images[i:i + 1])])
+            for i in range(len(images))]
+    np.save(path, np.stack(rows))
 
 
 def in_turns(runs, seconds):

@@ -19,9 +19,9 @@ eval::Result measure(const EvaluateStage& stage, const models::Graph& graph,
   return eval::evaluate(logits, *stage.images, data, observer, parameters.device());
 }
 
-// Labels say nothing of values.
+// Labels say nothing of other outputs.
 bool can_measure(const models::Model& teacher, const EvaluateStage& stage) {
-  return stage.images && teacher.graph.signature.kind != models::OutputKind::values;
+  return stage.images && losses::has_decisions(teacher.graph.signature.kind);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void evaluate(const StageContext& context, const EvaluateStage& stage,
               const quant::Student& student, QuantizeReport& report) {
   if (!can_measure(context.teacher, stage)) {
     if (stage.images)
-      context.say("values have no classes: " + stage.data.eval_data + " is not used");
+      context.say("the outputs are no classes: " + stage.data.eval_data + " is not used");
     return;
   }
   const auto measured = [&](const auto& network, const std::string& who) {

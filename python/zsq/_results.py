@@ -147,7 +147,7 @@ class Inspection(Result):
 
     @property
     def quantizable(self) -> bool:
-        """Whether quantize() takes it without allow_no_bn."""
+        """Whether quantize() takes it."""
         return bool(self["quantizable"])
 
     @property

@@ -111,7 +111,7 @@ def _folder(run: Union[Path, Report]) -> str:
 
 def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path] = None, *, example: Any = None,
              recipe: Path = "auto", preset: Optional[Path] = None, progress: Watch = True,
-             eval_data: Optional[Path] = None, allow_no_bn: bool = False, seed: Optional[int] = None,
+             eval_data: Optional[Path] = None, require_bn: bool = False, seed: Optional[int] = None,
              time_budget: Optional[Union[str, float]] = None, memory_limit: Optional[str] = None,
              target_size: Optional[str] = None, target_bops: Optional[str] = None, target_cost: Optional[str] = None,
              cost_table: Optional[Path] = None, min_top1: Optional[float] = None,
@@ -127,7 +127,7 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
     preset: preprocessing of images, by a name, preprocessor_config.json, or config.json of timm.
     progress: True for a bar, False for nothing, or a function that gets each zsq.Progress and may return False to stop.
     eval_data: real images to measure with; they never influence the result.
-    allow_no_bn: go on if BatchNorm is gone.
+    require_bn: refuse a network without BatchNorm instead of taking statistics of dead leaves.
     seed: fixes every random draw. time_budget: 600, "10min", "2h". memory_limit: "6GB", "50%".
     target_size, target_bops, target_cost, cost_table: bits per layer under a budget, as the flags of the program.
     min_top1, min_agreement: in per cent; a result below is saved, and raises ZsqError with exit_code 3 and its report.
@@ -141,7 +141,7 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
     settings = _settings(
         "quantize", common, scheme=scheme, mixed__target_size=target_size, mixed__target_bops=target_bops,
         mixed__target_cost=target_cost, mixed__cost_table=cost_table, data__eval_data=eval_data,
-        model__allow_no_bn=allow_no_bn or None, data__preset=preset, process__seed=seed,
+        model__require_bn=require_bn or None, data__preset=preset, process__seed=seed,
         process__time_budget=time_budget, process__memory_limit=memory_limit, min_top1=min_top1,
         min_agreement=min_agreement, resume=resume or None)
     folder = pathlib.Path(f"{name_of(model)}-{scheme or 'quantized'}" if output is None else output)
@@ -213,15 +213,15 @@ def export(run: Union[Path, Report], target: str, output: Optional[Path] = None,
 
 
 def generate(model: Model, output: Path, images: int = 256, *, form: str = "png", example: Any = None,
-             recipe: Path = "deploy", preset: Optional[Path] = None, allow_no_bn: bool = False,
+             recipe: Path = "deploy", preset: Optional[Path] = None, require_bn: bool = False,
              seed: Optional[int] = None, progress: Watch = True, **common: Unpack[Common]) -> Images:
     """Synthetic images of the model's classes, made from its weights alone, as `zsq generate`.
 
-    model, example, recipe, preset, allow_no_bn, seed, progress, common: as in quantize().
+    model, example, recipe, preset, require_bn, seed, progress, common: as in quantize().
     output: the folder. images: how many. form: "png" (a folder per class), "npy", "npz", "ort" or "safetensors".
     Raises ZsqError: exit_code 4 for a network without BatchNorm. KeyboardInterrupt leaves no images.
     """
-    settings = _settings("generate", common, model__allow_no_bn=allow_no_bn or None, data__preset=preset,
+    settings = _settings("generate", common, model__require_bn=require_bn or None, data__preset=preset,
                          process__seed=seed)
     with as_file(model, example) as path:
         result, _ = _program.run("generate", path, "--output_path", os.fspath(output), "--images", str(images),

@@ -61,24 +61,24 @@ TEST_F(Cli, AnOutputFolderThatCannotBeMadeIsSaidBeforeTheWork) {
                {"cannot create the output folder", "/file/below"});
 }
 
-TEST_F(Cli, AModelWithoutBatchNormExitsWith4AndTellsTheExportLine) {
+TEST_F(Cli, AModelWithoutTheBatchNormThatIsRequiredExitsWith4AndTellsTheExportLine) {
   ZSQ_SKIP_WITHOUT_NETWORKS();
   const fs::path folded = test::network_path("resnet20_random_folded.onnx");
-  expect_error(4, "quantize " + folded.string() + " -o " + path("out"),
+  expect_error(4, "quantize " + folded.string() + " --require_bn -o " + path("out"),
                {"BatchNorm", "torch.onnx.export"});
   const Outcome inspect = run("inspect --format json " + folded.string());
   EXPECT_EQ(inspect.code, 0) << inspect.err;
-  EXPECT_EQ(nlohmann::json::parse(inspect.out)["quantizable"], false);
+  EXPECT_EQ(nlohmann::json::parse(inspect.out)["quantizable"], true);
 }
 
-TEST_F(Cli, ANetworkWithoutBatchNormIsQuantizedIfThatIsAllowed) {
+TEST_F(Cli, ANetworkWithoutBatchNormIsQuantizedWithANotice) {
   ZSQ_SKIP_WITHOUT_NETWORKS();
   const Outcome outcome =
       run("quantize " + test::network_path("resnet20_random_folded.onnx").string() +
-          " --allow_no_bn --recipe instant+gptq --preset cifar10 -o " + path("out") +
+          " --recipe instant+gptq --preset cifar10 -o " + path("out") +
           " --set process.agreement_images=16 --set quantize.gptq.images=16");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("no BatchNorm statistics"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("has no BatchNorm layers"), std::string::npos) << outcome.err;
   EXPECT_TRUE(fs::exists(folder_ / "out" / "model.onnx"));
 }
 

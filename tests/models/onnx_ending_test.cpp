@@ -105,7 +105,7 @@ TEST(Ending, WithoutAFunction) {
       OutputFunction::none, OutputKind::logits, {5, 1, 1}, logits().reshape({2, 5, 1, 1})};
   expect_ending(Ended().ends("Identity", {"p"}, {"logits"}).whole(), map);
   LoadOptions options;
-  options.output = OutputKind::scores;
+  options.outputs[""] = OutputKind::scores;
   EXPECT_EQ(Ended().ends("Identity", {"f"}, {"logits"}).whole(options).graph.signature.kind,
             OutputKind::scores);
 }
@@ -145,15 +145,6 @@ TEST(Ending, EmbeddingsAndSingleNumbersAreValues) {
       .node("Div", {"e", "s"}, {"logits"})
       .file.opset = 11;
   EXPECT_EQ(kind(parts), OutputKind::logits);
-}
-
-TEST(Ending, MapsAreRefused) {
-  try {
-    Ended().ends("Relu", {"c"}, {"logits"}).whole();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("one row of numbers per image"), std::string::npos);
-  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also models/onnx/convert_shape, models/onnx/convert_slices, models/onnx/fold_layout,
-// models/shapes.
+// models/onnx/permuted, models/shapes.
 // Operators that cut, join and rearrange, and the arithmetic on shapes that exporters write around
 // them, against plain ATen.
 #include <ATen/ops/arange.h>
@@ -231,6 +231,32 @@ TEST(Resize, NearestByScalesAndBySizes) {
   upsample.initializer("s", at::tensor({1.0F, 1.0F, 2.0F, 3.0F}))
       .node("Upsample", {"x", "s"}, {"y"}, {{"mode", std::string("nearest")}});
   expect_near(upsample.run(image()), expected);
+}
+
+// Queries, keys and values of attention: the three come before the batch, and are taken apart.
+TEST(Shapes, TheBatchMayBeBehindADimensionThatIsTakenApart) {
+  const auto scalar = [](std::int64_t value) { return at::scalar_tensor(value, at::kLong); };
+  const auto x = image();  // [2, 4, H, W] as [2, H W, 2, 2]
+  const auto tokens = x.size(2) * x.size(3);
+  const auto qkv = x.reshape({2, tokens, 2, 2}).permute({2, 0, 3, 1});
+  OnnxFile file(13, kImage);
+  file.initializer("shape", at::tensor({std::int64_t{0}, tokens, std::int64_t{2}, std::int64_t{2}}))
+      .initializer("zero", scalar(0))
+      .initializer("last", scalar(-1))
+      .node("Reshape", {"x", "shape"}, {"r"})
+      .node("Transpose", {"r"}, {"t"}, {{"perm", Ints{2, 0, 3, 1}}})
+      .node("Gather", {"t", "zero"}, {"q"}, {{"axis", std::int64_t{0}}})
+      .node("Gather", {"t", "last"}, {"k"}, {{"axis", std::int64_t{0}}})
+      .node("Split", {"t"}, {"s0", "s1"}, {{"axis", std::int64_t{0}}})
+      .initializer("axes", at::tensor({std::int64_t{0}}))
+      .node("Squeeze", {"s1", "axes"}, {"v"})
+      .node("Mul", {"q", "k"}, {"p"})
+      .node("Add", {"p", "v"}, {"y"});
+  EXPECT_TRUE(at::allclose(file.run(x), (qkv[0] * qkv[1] + qkv[1]).flatten(1), 1e-4, 1e-5));
+  // Nothing else reads such a tensor.
+  OnnxFile whole(13, kImage);
+  whole.node("Transpose", {"x"}, {"t"}, {{"perm", Ints{1, 0, 2, 3}}}).node("Relu", {"t"}, {"y"});
+  EXPECT_NE(refusal(whole).find("batch in another dimension"), std::string::npos);
 }
 
 }  // namespace

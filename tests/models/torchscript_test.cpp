@@ -141,12 +141,18 @@ TEST(TorchScript, ModulesAndTheirAttributes) {
             std::string::npos);
 }
 
-TEST(TorchScript, WhatForwardReturnsMustBeLogits) {
-  const auto text = [](const char* code) {
-    return refusal(script(code), ErrorCode::unsupported_model);
+TEST(TorchScript, ForwardReturnsTensors) {
+  const auto outputs = [](const char* code) {
+    const auto model = import_torchscript(script(code), test::sized(3));
+    std::string names;
+    for (const auto& output : model.graph.signature.kind.outputs()) names += output.name + " ";
+    return names;
   };
-  EXPECT_NE(text("return (x, x)").find("does not return one tensor"), std::string::npos);
-  EXPECT_NE(text("return torch.repeat(x, [1, 2, 1, 1])").find("has shape"), std::string::npos);
+  EXPECT_EQ(outputs("return (x, (torch.relu(x), None))"), "output_0 output_1 ");
+  EXPECT_EQ(outputs("return torch.repeat(x, [1, 2, 1, 1])"), "output_0 ");
+  EXPECT_EQ(outputs("return torch.flatten(x, 1)"), "");  // logits
+  const auto text = refusal(script("return 3"), ErrorCode::unsupported_model);
+  EXPECT_NE(text.find("something beside tensors"), std::string::npos) << text;
 }
 
 // One weight in a long loop would be copied at every use.

@@ -36,22 +36,22 @@ models::Model without_batch_norm() {
   return net.finish(net.linear("fc", x, 8, 10), 10);
 }
 
-TEST(MissingBatchNorm, IsRefusedUnlessItIsAllowed) {
+TEST(MissingBatchNorm, IsRefusedWhereItIsRequired) {
   models::Model model = without_batch_norm();
-  Recipe recipe = load_recipe("deploy");
+  Recipe recipe = load_recipe("deploy", {"model.require_bn=true"});
   Observer silent;
   const auto message = test::error_message(ErrorCode::unsupported_model,
                                            [&] { require_statistics(model, recipe, silent); });
-  EXPECT_NE(message.find("--allow_no_bn"), std::string::npos) << message;
+  EXPECT_NE(message.find("has no BatchNorm layers"), std::string::npos) << message;
 }
 
 TEST(MissingBatchNorm, IsReplacedByStatisticsOfDeadLeaves) {
   const models::Model before = without_batch_norm();
   models::Model model = before;
-  Recipe recipe = load_recipe("deploy", {"model.allow_no_bn=true"});
+  Recipe recipe = load_recipe("deploy");
   Listener listener;
   require_statistics(model, recipe, listener);
-  EXPECT_NE(listener.warnings.find("no BatchNorm statistics"), std::string::npos);
+  EXPECT_NE(listener.warnings.find("has no BatchNorm layers"), std::string::npos);
   EXPECT_NE(listener.warnings.find("Fine-tuning is left out"), std::string::npos);
   EXPECT_EQ(recipe.images.source, ImageSource::dead_leaves);
   EXPECT_EQ(recipe.finetune.iterations, 0);
@@ -79,9 +79,8 @@ TEST(MissingBatchNorm, ConvNeXtIsQuantizedAsAWhole) {
   ZSQ_SKIP_WITHOUT_NETWORKS();
   const test::TempFolder folder;
   QuantizeOptions options;
-  options.recipe =
-      load_recipe("instant", {"model.allow_no_bn=true", "data.mean=0.5", "data.std=0.25",
-                              "process.agreement_images=16", "process.threads=1"});
+  options.recipe = load_recipe("instant", {"data.mean=0.5", "data.std=0.25",
+                                           "process.agreement_images=16", "process.threads=1"});
   options.scheme = Scheme::parse("W8A8");
   const auto report = quantize(test::network_path("convnext_tiny.onnx"), options, folder / "out");
   ASSERT_TRUE(report.agreement);
@@ -93,7 +92,7 @@ TEST(MissingBatchNorm, ConvNeXtIsQuantizedAsAWhole) {
 
 TEST(MissingBatchNorm, ANetworkWithBatchNormIsLeftAlone) {
   models::Model model = test::residual_network();
-  Recipe recipe = load_recipe("deploy", {"model.allow_no_bn=true"});
+  Recipe recipe = load_recipe("deploy");
   const auto nodes = model.graph.nodes.size();
   Listener listener;
   require_statistics(model, recipe, listener);

@@ -171,7 +171,7 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
   const Recipe recipe = load_recipe(
       "instant", {"data.preset=cifar10", "process.threads=1", "process.agreement_images=64"});
   Observer observer;
-  int ruined = 0;
+  int ruined = 0, telling = 0;
   for (const Ending& end : endings()) {
     const auto teacher = with_ending(trained_->model, end);
     const auto real = models::execute(teacher.graph, teacher.parameters, trained_->test.images);
@@ -187,7 +187,14 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
     const Student healthy = quantized(teacher, recipe, held_out[0].images, 8);
     const std::string fine = judge(healthy, loss);
     EXPECT_LT(loss, 0.03) << end.name;
-    if (experience_with(end.kind, teacher.classes)) {
+    // Training differs in last bits from processor to processor, and with it whether the images of
+    // a network of three labels show them evenly enough to tell.
+    const auto results = measure_on(held_out, healthy.graph, healthy.parameters);
+    const bool tell = std::ranges::all_of(results, [&](const SyntheticResult& result) {
+      return result.largest_share <= can_tell_apart(result.kind, end.kind, teacher.classes);
+    });
+    telling += tell;
+    if (tell && experience_with(end.kind, teacher.classes)) {
       EXPECT_EQ(mood_of(fine), "good") << end.name << ": " << fine;
     }
     const auto expect_not_good = [&](const Student& student, const char* fault) {
@@ -209,6 +216,7 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
   }
   unsetenv("ZSQ_CACHE");
   EXPECT_GE(ruined, 40);
+  EXPECT_GE(telling, static_cast<int>(endings().size()) - 1);
 }
 
 }  // namespace

@@ -77,9 +77,9 @@ class Quantize(WithRuns):
         self.assert_refused(2, "W9A9", scheme="W9A9")
         self.assert_refused(2, "no_such_recipe", recipe="no_such_recipe")
 
-    def test_a_network_without_batch_norm_is_refused(self):
-        self.assert_refused(4, "BatchNorm", model=tiny.network(batch_norm=False))
-        report = self.quantize(model=tiny.network(batch_norm=False), allow_no_bn=True)
+    def test_a_network_without_batch_norm_is_refused_where_it_is_required(self):
+        self.assert_refused(4, "BatchNorm", model=tiny.network(batch_norm=False), require_bn=True)
+        report = self.quantize(model=tiny.network(batch_norm=False))
         self.assertTrue(report.path.exists())
 
     def test_arguments_of_wrong_types_are_named(self):

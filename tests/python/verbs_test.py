@@ -33,7 +33,7 @@ class Verbs(tiny.WithFolder):
         result = zsq.inspect(self.model, scheme="W4A4")
         self.assertEqual(dict(result), printed("inspect", self.model, "--scheme", "W4A4"))
         self.assertEqual((result.quantizable, result.input_shape, result["classes"]), (True, (3, 16, 16), 5))
-        self.assertEqual(zsq.inspect(tiny.network(batch_norm=False)).quantizable, False)
+        self.assertEqual(zsq.inspect(tiny.network(batch_norm=False)).quantizable, True)
         with self.assertRaises(zsq.ZsqError) as raised:
             zsq.inspect(self.images)
         self.assertEqual(raised.exception.exit_code, 2)
@@ -75,7 +75,8 @@ class Verbs(tiny.WithFolder):
         self.assertEqual(({p.phase for p in seen}, seen[-1].step, seen[-1].total), ({"images"}, 100, 100))
         self.assertIn("cross_entropy", seen[-1].metrics)
         with self.assertRaises(zsq.ZsqError) as raised:
-            zsq.generate(tiny.network(batch_norm=False), self.folder / "none", 8, preset="cifar10", progress=False)
+            zsq.generate(tiny.network(batch_norm=False), self.folder / "none", 8, preset="cifar10", progress=False,
+                         require_bn=True)
         self.assertEqual(raised.exception.exit_code, 4)
 
     def test_generate_stops(self):

@@ -221,9 +221,9 @@ class Maker {
   }
 
   models::OutputKind kind() const { return job_.teacher.graph.signature.kind; }
-  // Values are of no class: such images follow the statistics alone.
+  // Values and outputs with places are of no class: such images follow the statistics alone.
   bool has_labels() const {
-    return options_.cross_entropy_weight > 0 && kind() != models::OutputKind::values;
+    return options_.cross_entropy_weight > 0 && losses::has_decisions(kind());
   }
 
   void finish(at::Tensor images, const at::Tensor& labels) {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exporters/file_outputs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+
+namespace zsq::exporters {
+namespace {
+
+using formats::onnx::Node;
+using models::NodeId;
+
+// Inputs of operators that were attributes before some opset.
+struct BecameInput {
+  const char* attribute;
+  std::int64_t opset;
+};
+const std::map<std::string_view, BecameInput>& became_inputs() {
+  static const std::map<std::string_view, BecameInput> operators{
+      {"Squeeze", {"axes", 13}},         {"Unsqueeze", {"axes", 13}},
+      {"ReduceSum", {"axes", 13}},       {"Split", {"split", 13}},
+      {"ReduceMax", {"axes", 18}},       {"ReduceMin", {"axes", 18}},
+      {"ReduceMean", {"axes", 18}},      {"ReduceProd", {"axes", 18}},
+      {"ReduceL1", {"axes", 18}},        {"ReduceL2", {"axes", 18}},
+      {"ReduceLogSum", {"axes", 18}},    {"ReduceLogSumExp", {"axes", 18}},
+      {"ReduceSumSquare", {"axes", 18}},
+  };
+  return operators;
+}
+
+// From this opset on a node says the same in all later ones, but for became_inputs().
+constexpr std::int64_t kOldestTail = 11;
+constexpr const char* kNewMeaningIn13[] = {"Softmax", "LogSoftmax", "Hardmax"};
+
+Node in_later_opset(OnnxBuilder& builder, Node node, const models::Tail& tail) {
+  const std::int64_t opset = builder.model().opset;
+  const bool older = tail.opset < 13 && opset >= 13;
+  const bool changed =
+      std::ranges::find(kNewMeaningIn13, node.op_type) != std::end(kNewMeaningIn13);
+  if (tail.opset < kOldestTail || (older && changed))
+    throw Error(ErrorCode::unsupported_model, "the network ends in " + models::operators_of(tail) +
+                                                  ", which stay as they are, "
+                                                  "and its opset " +
+                                                  std::to_string(tail.opset) +
+                                                  " cannot be written as " + std::to_string(opset) +
+                                                  ": export it with opset_version=17");
+  const auto rule = became_inputs().find(node.op_type);
+  if (rule == became_inputs().end() || tail.opset >= rule->second.opset ||
+      opset < rule->second.opset)
+    return node;
+  const auto* attribute = node.find(rule->second.attribute);
+  if (!attribute) return node;
+  const auto values = std::get<std::vector<std::int64_t>>(attribute->value);
+  std::erase_if(node.attributes,
+                [&](const auto& one) { return one.name == rule->second.attribute; });
+  node.inputs.push_back(
+      builder.integers(builder.unique(node.outputs.at(0) + "." + rule->second.attribute), values));
+  return node;
+}
+
+bool is_flattened(const models::Graph& graph, NodeId id) {
+  return models::is<models::Flatten>(graph[id]) || models::is<models::Reshape>(graph[id]);
+}
+
+}  // namespace
+
+models::Shape FileOutput::full_shape(const models::Shape& of_node) const {
+  if (!has_shape) return of_node;
+  models::Shape full{1};
+  full.insert(full.end(), shape.begin(), shape.end());
+  return full;
+}
+
+std::vector<FileOutput> file_outputs(const models::Graph& graph) {
+  const models::Signature& file = graph.signature;
+  const auto& outputs = file.kind.outputs();
+  if (outputs.empty())
+    return {{graph.output, file.output, file.function, 1, file.output_shape,
+             !file.output_shape.empty(), true}};
+  std::vector<FileOutput> found;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const NodeId row = outputs.size() == 1 ? graph.output : graph[graph.output].inputs.at(i);
+    const NodeId node = joins_outputs(graph, row) ? graph[row].inputs[0] : row;
+    found.push_back(
+        {node, outputs[i].name, outputs[i].function, outputs[i].axis, outputs[i].shape, true});
+  }
+  return found;
+}
+
+bool joins_outputs(const models::Graph& graph, NodeId id) {
+  const std::size_t outputs = graph.signature.kind.outputs().size();
+  if (outputs == 0) return false;
+  if (id == graph.output) return outputs > 1 || is_flattened(graph, id);
+  if (outputs == 1 || !is_flattened(graph, id)) return false;
+  const auto& rows = graph[graph.output].inputs;
+  if (std::ranges::find(rows, id) == rows.end()) return false;
+  // Another node may read the flat one.
+  return std::ranges::none_of(graph.nodes, [&](const models::Node& node) {
+    return &node != &graph[graph.output] && std::ranges::find(node.inputs, id) != node.inputs.end();
+  });
+}
+
+void write_output(OnnxBuilder& builder, const std::string& x, const models::Shape& shape,
+                  const FileOutput& output) {
+  using models::OutputFunction;
+  std::string y = x;
+  const auto reshape = [&] {
+    if (!output.has_shape || output.full_shape(shape) == shape) return;
+    std::vector<std::int64_t> target{0};  // 0: the batch as it is
+    target.insert(target.end(), output.shape.begin(), output.shape.end());
+    y = builder.node("Reshape", {y, builder.integers(output.name + ".shape", target)}, "shaped");
+  };
+  if (!output.is_row) reshape();
+  const auto function = [&](const char* type, OnnxBuilder::Attributes attributes) {
+    y = builder.node(type, {y}, "probabilities", std::move(attributes));
+  };
+  if (output.function == OutputFunction::softmax) function("Softmax", {{"axis", output.axis}});
+  if (output.function == OutputFunction::log_softmax)
+    function("LogSoftmax", {{"axis", output.axis}});
+  if (output.function == OutputFunction::sigmoid) function("Sigmoid", {});
+  if (output.is_row) reshape();
+  // Others may read x under its own name.
+  if (y == x && !output.is_row) y = builder.node("Identity", {x}, "same");
+  builder.rename(y, output.name);
+}
+
+void reserve_names(OnnxBuilder& builder, const models::Tail& tail) {
+  for (const auto& node : tail.nodes) {
+    if (!node.name.empty()) builder.unique(node.name);
+    for (const auto& name : node.outputs)
+      if (!name.empty()) builder.unique(name);
+  }
+  for (const auto& [name, array] : tail.constants) builder.unique(name);
+}
+
+void write_tail(OnnxBuilder& builder, const models::Tail& tail) {
+  builder.require_opset(tail.opset);
+  formats::onnx::Graph& graph = builder.model().graph;
+  for (const auto& node : tail.nodes) graph.nodes.push_back(in_later_opset(builder, node, tail));
+  for (const auto& constant : tail.constants) graph.initializers.push_back(constant);
+  graph.outputs = tail.outputs;
+  if (tail.batch > 0)
+    for (auto& input : graph.inputs) input.shape.at(0) = {tail.batch, ""};
+}
+
+}  // namespace zsq::exporters

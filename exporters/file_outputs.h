@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The outputs of a network's file, as an exported file gives them again.
+#pragma once
+#include "exporters/onnx_builder.h"
+#include "models/execute.h"
+#include "models/tail.h"
+
+namespace zsq::exporters {
+
+struct FileOutput {
+  models::NodeId node;  // its value, in the order of the file's elements
+  std::string name;
+  models::OutputFunction function = models::OutputFunction::none;
+  std::int64_t axis = 1;            // of the function, in the file's shape
+  std::vector<std::int64_t> shape;  // in the file, without the batch
+  bool has_shape = false;           // false: as the node's value has it
+  bool is_row = false;              // the only one, a row [N, K]: the function is before the shape
+
+  models::Shape full_shape(const models::Shape& of_node) const;  // for a batch of one
+};
+
+// One, or the parts of the row of several (models::OutputRow), each before it is flattened where
+// that is in the file's shape.
+std::vector<FileOutput> file_outputs(const models::Graph& graph);
+
+// The nodes that make one row of several outputs, which no file has.
+bool joins_outputs(const models::Graph& graph, models::NodeId id);
+
+// Function and shape, in float, and the name. `x`: the node's value, of shape `shape`.
+void write_output(OnnxBuilder& builder, const std::string& x, const models::Shape& shape,
+                  const FileOutput& output);
+
+// The nodes of the tail read the outputs that were written before it, and give the file's own.
+// Error(unsupported_model) where a node of an older opset means something else in this one.
+void reserve_names(OnnxBuilder& builder, const models::Tail& tail);
+void write_tail(OnnxBuilder& builder, const models::Tail& tail);
+
+}  // namespace zsq::exporters

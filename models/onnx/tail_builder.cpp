@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/onnx/tail_builder.h"
+
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+
+namespace zsq::models::onnx {
+namespace {
+
+// Operators of ONNX that runtimes have and no converter takes. Source: onnx's Operators.md,
+// opset 22.
+const std::set<std::string_view>& kept_operators() {
+  static const std::set<std::string_view> names{
+      "ArgMax",
+      "ArgMin",
+      "BitShift",
+      "BitwiseAnd",
+      "BitwiseNot",
+      "BitwiseOr",
+      "BitwiseXor",
+      "CenterCropPad",
+      "Compress",
+      "Det",
+      "Einsum",
+      "EyeLike",
+      "GRU",
+      "GatherElements",
+      "GatherND",
+      "GridSample",
+      "Hardmax",
+      "IsInf",
+      "IsNaN",
+      "LSTM",
+      "MaxRoiPool",
+      "MeanVarianceNormalization",
+      "NonMaxSuppression",
+      "NonZero",
+      "OneHot",
+      "RNN",
+      "ReverseSequence",
+      "RoiAlign",
+      "Scatter",
+      "ScatterElements",
+      "ScatterND",
+      "Shrink",
+      "SequenceConstruct",
+      "ConcatFromSequence",
+      "TopK",
+      "Trilu",
+      "Unique",
+  };
+  return names;
+}
+
+bool is_layer(const Node& node) { return is<Conv2d>(node) || is<Linear>(node); }
+
+bool is_convolution(const proto::Node& node) {
+  return node.op_type == "Conv" || node.op_type == "ConvTranspose";
+}
+
+bool has_batch(const at::Tensor& constant) {
+  return constant.scalar_type() == at::kLong && constant.eq(kBatch).any().item<bool>();
+}
+
+}  // namespace
+
+bool TailBuilder::reaches(const proto::Node& node) const {
+  return std::ranges::any_of(node.inputs,
+                             [&](const std::string& name) { return given_.contains(name); });
+}
+
+void TailBuilder::add(const proto::Node& node, const Error* error) {
+  const bool of_onnx = node.domain.empty() || node.domain == "ai.onnx";
+  const bool known =
+      of_onnx && (kept_operators().contains(node.op_type) || registry().contains(node.op_type));
+  if (error) {
+    const bool takes = error->code() == ErrorCode::unsupported_model && known &&
+                       std::ranges::any_of(importer_.graph().nodes, is_layer);
+    if (!takes) throw Error(*error);
+    if (first_error_.empty()) first_error_ = error->what();
+    first_error_ = first_error_.substr(0, first_error_.find(". Known: "));
+  }
+  if (!known || is_convolution(node))
+    throw Error(ErrorCode::unsupported_model,
+                first_error_ + "; what follows could stay in float if there were no " +
+                    node.op_type + " '" + node.name + "' after it");
+  nodes_.insert(&node);
+  given_.insert(node.outputs.begin(), node.outputs.end());
+  given_.erase("");
+  expect_classes(node);
+}
+
+void TailBuilder::expect_classes(const proto::Node& node) {
+  if (node.op_type != "ArgMax" && node.op_type != "Hardmax") return;
+  const auto* attribute = node.find("axis");
+  const auto* axis = attribute ? std::get_if<std::int64_t>(&attribute->value) : nullptr;
+  classes_[node.inputs.at(0)] = axis ? *axis : node.op_type == "ArgMax" ? 0 : -1;
+}
+
+std::vector<FileOutput> TailBuilder::finish() {
+  for (const auto& output : file_.graph.outputs) need(output.name);
+  // Nodes that only bring forward sizes with the batch join the tail as they are needed, which
+  // adds to nodes_.
+  const auto begun = std::vector<const proto::Node*>(nodes_.begin(), nodes_.end());
+  for (const auto* node : begun)
+    for (const auto& name : node->inputs) need(name);
+  std::vector<FileOutput> read;
+  std::set<std::string> seen;
+  const auto read_once = [&](const std::string& name) {
+    if (!needed_.contains(name) || !seen.insert(name).second) return;
+    const auto classes = classes_.find(name);
+    read.push_back(
+        {name, name, classes == classes_.end() ? std::nullopt : std::optional(classes->second)});
+  };
+  for (const auto* node : live_) {
+    if (!nodes_.contains(node)) continue;
+    tail_.nodes.push_back(*node);
+    for (const auto& name : node->inputs) read_once(name);
+  }
+  for (const auto& output : file_.graph.outputs) read_once(output.name);
+  tail_.outputs = file_.graph.outputs;
+  tail_.opset = file_.opset;
+  tail_.batch = importer_.fixed_batch();
+  return read;
+}
+
+void TailBuilder::need(const std::string& name) {
+  if (name.empty() || given_.contains(name) || name == importer_.input_name()) return;
+  const auto* value = importer_.find(name);
+  if (!value)
+    throw Error(ErrorCode::bad_input, "'" + name + "' is read, but nothing before it produces it");
+  if (value->constant.defined() && !has_batch(value->constant)) {
+    if (constants_.insert(name).second)
+      tail_.constants.emplace_back(name, to_array(value->constant));
+  } else if (value->node >= 0 && !value->quantized && !value->flattened && !value->permuted) {
+    needed_.insert(name);
+  } else {
+    take(name);
+  }
+}
+
+void TailBuilder::take(const std::string& name) {
+  const auto gives = [&](const proto::Node* node) {
+    return std::ranges::find(node->outputs, name) != node->outputs.end();
+  };
+  const auto node = std::ranges::find_if(live_, gives);
+  if (node == live_.end())
+    throw Error(ErrorCode::bad_input, "'" + name + "' is read, but nothing before it produces it");
+  nodes_.insert(*node);
+  given_.insert((*node)->outputs.begin(), (*node)->outputs.end());
+  for (const auto& input : (*node)->inputs) need(input);
+}
+
+}  // namespace zsq::models::onnx

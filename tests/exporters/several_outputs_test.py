@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of several outputs, of outputs with places, and with ends that stay as they are, in onnxruntime.
+
+  several_outputs_test.py ZSQ      exit status 77: there is no onnxruntime
+
+Each file is quantized to W8A8 without data; names, shapes, types and values of what onnxruntime gives for the exported
+file are compared with those of the float file, whose BatchNorm and weights are drawn at random.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it otherwise
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError:
+    sys.exit(77)
+
+ZSQ = sys.argv.pop(1)
+SIDE = 32
+
+
+class Network:
+    """A stem of two convolutions with BatchNorm: "a" [N, 16, 16, 16] and "b" [N, 24, 8, 8]."""
+
+    def __init__(self, opset=13):
+        self.opset, self.draws = opset, np.random.default_rng(3)
+        self.nodes, self.constants = [], {}
+        self.convolution("image", "a", 3, 16, stride=2)
+        self.convolution("a", "b", 16, 24, stride=2)
+
+    def add(self, kind, inputs, outputs, **attributes):
+        self.nodes.append(helper.make_node(kind, inputs, outputs, **attributes))
+
+    def constant(self, name, value):
+        self.constants[name] = np.asarray(value)
+        return name
+
+    def weight(self, name, shape):
+        fan = np.prod(shape[1:])
+        return self.constant(name, self.draws.normal(0, (2 / fan)**0.5, shape).astype(np.float32))
+
+    def moments(self, name):
+        """Of a map over images, as BatchNorm has them after training."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "part.onnx"
+            self.save(path, [(name, TensorProto.FLOAT)])
+            values = run(path, images(64))[name]
+        return ("mean", values.mean((0, 2, 3))), ("variance", values.var((0, 2, 3)))
+
+    def convolution(self, x, y, inputs, outputs, stride=1):
+        self.weight(y + ".weight", [outputs, inputs, 3, 3])
+        self.add("Conv", [x, y + ".weight"], [y + ".conv"], strides=[stride] * 2, pads=[1] * 4)
+        for role, value in (("gamma", self.draws.uniform(.7, 1.3, outputs)), ("beta", self.draws.normal(0, .3, outputs)),
+                            *self.moments(y + ".conv")):
+            self.constant(f"{y}.{role}", value.astype(np.float32))
+        self.add("BatchNormalization", [y + ".conv", *(f"{y}.{r}" for r in ("gamma", "beta", "mean", "variance"))],
+                 [y + ".norm"])
+        self.add("Relu", [y + ".norm"], [y])
+
+    def head(self, x, y, inputs, outputs):
+        """A convolution with a bias, as heads have it."""
+        self.weight(y + ".weight", [outputs, inputs, 1, 1])
+        self.constant(y + ".bias", self.draws.normal(0, .5, outputs).astype(np.float32))
+        self.add("Conv", [x, y + ".weight", y + ".bias"], [y])
+
+    def anchors(self, x, y, numbers):
+        """[N, C, H, W] as [N, places, numbers]."""
+        self.add("Transpose", [x], [y + ".last"], perm=[0, 2, 3, 1])
+        self.add("Reshape", [y + ".last", self.constant(y + ".shape", np.array([0, -1, numbers], np.int64))], [y])
+
+    def save(self, path, outputs):
+        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])
+        given = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+        graph = helper.make_graph(self.nodes, "graph", [image], given,
+                                  [numpy_helper.from_array(v, k) for k, v in self.constants.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        onnx.save(onnx.shape_inference.infer_shapes(model), path)
+
+
+def images(count):
+    draws = np.random.default_rng(1)
+    blocks = np.kron(draws.normal(size=[count, 3, SIDE // 8, SIDE // 8]), np.ones([1, 1, 8, 8]))
+    # Pixels of 0 to 1 less 0.5, by 0.25.
+    return np.clip(blocks + .1 * draws.normal(size=[count, 3, SIDE, SIDE]), -2, 2).astype(np.float32)
+
+
+def run(path, batch):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return {one.name: value for one, value in zip(session.get_outputs(), session.run(None, {"image": batch}))}
+
+
+class SeveralOutputs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def quantized(self, network, outputs, *flags, batch=8):
+        """What the float file and the exported one give, and the report."""
+        path, out = self.folder / "float.onnx", self.folder / "out"
+        network.save(path, [(name, kind) for name, kind in outputs])
+        words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "--recipe", "instant", "-o", str(out), "--set",
+                 "data.mean=0.5", "--set", "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        exported = onnx.load(out / "model.onnx")
+        onnx.checker.check_model(exported, full_check=True)
+        codes = [c for c in exported.graph.initializer if c.data_type == TensorProto.INT8 and len(c.dims) > 1]
+        self.assertGreaterEqual(len(codes), 2)
+        given = images(batch)
+        a, b = run(path, given), run(out / "model.onnx", given)
+        self.assertEqual(list(a), list(b))
+        for name in a:
+            self.assertEqual((a[name].shape, a[name].dtype), (b[name].shape, b[name].dtype), name)
+        return a, b, json.loads((out / "report.json").read_text())
+
+    def near(self, a, b, most=.1):
+        self.assertLess(np.abs(a - b).max(), most * np.abs(a).max())
+
+    def test_boxes_and_classes_of_two_scales_keep_their_own_units(self):
+        for opset in (11, 13, 17):
+            with self.subTest(opset=opset):
+                net = Network(opset)
+                for x, channels in (("a", 16), ("b", 24)):
+                    net.head(x, x + ".box", channels, 8)
+                    net.head(x, x + ".class", channels, 6)
+                    net.anchors(x + ".box", x + ".boxes", 4)
+                    net.anchors(x + ".class", x + ".classes", 3)
+                    net.add("Mul", [x + ".boxes", net.constant(x + ".pixels", np.float32(100))], [x + ".scaled"])
+                net.add("Concat", ["a.scaled", "b.scaled"], ["boxes"], axis=1)
+                net.add("Concat", ["a.classes", "b.classes"], ["logits"], axis=1)
+                net.add("Sigmoid", ["logits"], ["scores"])
+                a, b, report = self.quantized(net, [("boxes", TensorProto.FLOAT), ("scores", TensorProto.FLOAT)])
+                self.near(a["boxes"], b["boxes"])
+                self.near(a["scores"], b["scores"])
+                self.assertEqual(report["output_kind"], "several")
+                kinds = {one["name"]: one["kind"] for one in report["synthetic"][0]["outputs"]}
+                self.assertEqual(kinds, {"boxes": "values", "scores": "score_map"})
+
+    # Boxes in pixels and scores in [0, 1] in one tensor: a grid of 256 codes over it would make all scores 0.
+    def test_scores_beside_pixels_in_one_tensor_do_not_collapse(self):
+        net = Network()
+        net.head("b", "raw", 24, 7)
+        net.anchors("raw", "rows", 7)
+        net.add("Split", ["rows", net.constant("parts", np.array([4, 3], np.int64))], ["box", "class"], axis=2)
+        net.add("Exp", ["box"], ["sizes"])
+        net.add("Mul", ["sizes", net.constant("pixels", np.float32(300))], ["scaled"])
+        net.add("Sigmoid", ["class"], ["scores"])
+        net.add("Concat", ["scaled", "scores"], ["output"], axis=2)
+        a, b, _ = self.quantized(net, [("output", TensorProto.FLOAT)])
+        self.near(a["output"][..., 4:], b["output"][..., 4:])
+        self.assertGreater(b["output"][..., 4:].std(), .8 * a["output"][..., 4:].std())
+
+    def test_an_end_that_no_graph_interprets_stays(self):
+        for opset in (11, 17):
+            with self.subTest(opset=opset):
+                net = Network(opset)
+                net.head("b", "raw", 24, 7)
+                net.anchors("raw", "rows", 7)
+                for name, first, last in (("box", 0, 4), ("class", 4, 7)):
+                    bounds = [net.constant(f"{name}.{k}", np.array([v], np.int64))
+                              for k, v in (("first", first), ("last", last), ("axis", 2))]
+                    net.add("Slice", ["rows", *bounds], [name])
+                net.add("Transpose", ["class"], ["by_class"], perm=[0, 2, 1])
+                for name, value in (("most", np.int64(5)), ("overlap", np.float32(.5)), ("least", np.float32(-9))):
+                    net.constant(name, np.array([value]))
+                net.add("NonMaxSuppression", ["box", "by_class", "most", "overlap", "least"], ["selected"])
+                net.add("ReduceMax", ["class"], ["best"], axes=[2], keepdims=0)
+                net.add("TopK", ["best", net.constant("k", np.array([3], np.int64))], ["top", "places"])
+                a, b, report = self.quantized(
+                    net, [("selected", TensorProto.INT64), ("top", TensorProto.FLOAT), ("places", TensorProto.INT64)],
+                    batch=1)
+                self.near(a["top"], b["top"])
+                self.assertTrue(any("NonMaxSuppression" in note for note in report["notes"]), report["notes"])
+
+    def test_pixels_keep_their_class(self):
+        for last in ("Resize", "ConvTranspose"):
+            with self.subTest(last=last):
+                net = Network()
+                net.head("a", "classes", 16, 5)
+                if last == "Resize":
+                    net.constant("scales", np.array([1, 1, 2, 2], np.float32))
+                    net.add("Resize", ["classes", "", "scales"], ["map"], mode="linear",
+                            coordinate_transformation_mode="pytorch_half_pixel")
+                else:
+                    net.weight("up", [5, 5, 2, 2])
+                    net.add("ConvTranspose", ["classes", "up"], ["map"], strides=[2, 2])
+                net.add("ArgMax", ["map"], ["class"], axis=1, keepdims=0)
+                a, b, report = self.quantized(net, [("class", TensorProto.INT64), ("map", TensorProto.FLOAT)])
+                self.assertGreater((a["class"] == b["class"]).mean(), .93)
+                self.near(a["map"], b["map"])
+                self.assertEqual(report["output_kind"], "map")
+
+    def test_a_recurrent_end_stays_in_float(self):
+        net = Network(14)
+        net.add("ReduceMean", ["b"], ["columns"], axes=[2], keepdims=0)
+        net.add("Transpose", ["columns"], ["steps"], perm=[2, 0, 1])
+        for name, shape in (("W", [1, 20, 24]), ("R", [1, 20, 5])):
+            net.weight(name, shape)
+        net.add("LSTM", ["steps", "W", "R"], ["", "state"], hidden_size=5)
+        net.add("Squeeze", ["state", net.constant("first", np.array([0], np.int64))], ["text"])
+        a, b, report = self.quantized(net, [("text", TensorProto.FLOAT)])
+        self.near(a["text"], b["text"])
+        self.assertTrue(any("LSTM" in note for note in report["notes"]))
+
+    def test_what_an_output_means_can_be_given(self):
+        net = Network()
+        net.head("b", "age", 24, 2)
+        net.head("b", "face", 24, 6)
+        outputs = [("age", TensorProto.FLOAT), ("face", TensorProto.FLOAT)]
+        _, _, report = self.quantized(net, outputs, "--output", "age=map,values")
+        kinds = {one["name"]: one["kind"] for one in report["synthetic"][0]["outputs"]}
+        self.assertEqual(kinds, {"age": "map", "face": "values"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Covers also models/outputs, models/tail, models/onnx/tail_builder, models/onnx/open_size.
+// Files of several outputs, of outputs with places, and with an end that stays as it is.
+#include <ATen/ops/conv1d.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+
+#include "models/file_layout.h"
+#include "models/outputs.h"
+#include "models/tail.h"
+#include "tests/models/operators.h"
+
+namespace zsq::models {
+namespace {
+
+// A map "m" [N, 6, H, W] of the image; the test adds the rest.
+class Headed : public OnnxFile {
+ public:
+  explicit Headed(Names outputs, std::int64_t opset = 13) : OnnxFile(opset, kImage) {
+    initializer("w", wave({6, 4, 1, 1})).node("Conv", {"x", "w"}, {"m"});
+    file.graph.outputs.clear();
+    for (const auto& name : outputs) file.graph.outputs.push_back({name, 1, {}});
+  }
+  Headed& ends(const std::string& type, Names inputs, Names outputs, Attributes attributes = {}) {
+    node(type, std::move(inputs), std::move(outputs), std::move(attributes));
+    return *this;
+  }
+  Headed& constant(const std::string& name, std::int64_t value) {
+    initializer(name, at::tensor({value}));
+    return *this;
+  }
+  Headed& initializer_of(const std::string& name, const Ints& values) {
+    initializer(name, at::tensor(values));
+    return *this;
+  }
+  Model whole(const LoadOptions& options = {}) const { return import_onnx(file, options); }
+};
+
+at::Tensor map() {
+  return image().movedim(1, -1).matmul(wave({6, 4}).t()).movedim(-1, 1).contiguous();
+}
+
+std::vector<FileTensor> outputs_of(const Model& model) {
+  const at::NoGradGuard no_grad;
+  return as_file_outputs(model.graph, execute(model.graph, model.parameters, image()));
+}
+
+void expect_close(const at::Tensor& found, const at::Tensor& expected) {
+  ASSERT_EQ(found.sizes(), expected.sizes());
+  EXPECT_TRUE(at::allclose(found, expected, 1e-4, 1e-5));
+}
+
+TEST(SeveralOutputs, AreOneRowAndComeBackAsTheFileHasThem) {
+  const auto model = Headed({"boxes", "conf", "on", "raw"})
+                         .ends("Transpose", {"m"}, {"boxes"}, {{"perm", Ints{0, 2, 3, 1}}})
+                         .ends("Softmax", {"m"}, {"conf"}, {{"axis", std::int64_t{1}}})
+                         .ends("Sigmoid", {"m"}, {"s"})
+                         .ends("Flatten", {"s"}, {"on"})
+                         .ends("GlobalAveragePool", {"m"}, {"raw"})
+                         .whole();
+  const auto& row = model.graph.signature.kind;
+  EXPECT_EQ(row, OutputKind::several);
+  ASSERT_EQ(row.outputs().size(), 4U);
+  const std::vector<OutputKind> kinds{OutputKind::values, OutputKind::map, OutputKind::scores,
+                                      OutputKind::logits};
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    EXPECT_EQ(row.outputs()[i].kind, kinds[i]) << row.outputs()[i].name;
+  EXPECT_EQ(row.outputs()[1].function, OutputFunction::softmax);
+  EXPECT_EQ(row.outputs()[2].function, OutputFunction::sigmoid);
+  EXPECT_EQ(model.classes, 3 * map()[0].numel() + 6);
+  const auto found = outputs_of(model);
+  EXPECT_EQ(found[3].name, "raw");
+  expect_close(found[0].value, map().permute({0, 2, 3, 1}));
+  expect_close(found[1].value, at::softmax(map(), 1));
+  expect_close(found[2].value, at::sigmoid(map()).flatten(1));
+  expect_close(found[3].value, map().mean({2, 3}, true));
+}
+
+TEST(SeveralOutputs, AMapOfTheImagesSizeIsOfClasses) {
+  const auto kind = [](const Model& model) {
+    return model.graph.signature.kind.outputs().at(0).kind;
+  };
+  EXPECT_EQ(kind(Headed({"m"}).whole()), OutputKind::map);
+  EXPECT_EQ(kind(Headed({"m"}).whole({.outputs = {{"", OutputKind::values}}})), OutputKind::values);
+  EXPECT_EQ(kind(Headed({"m"}).whole({.outputs = {{"m", OutputKind::scores}}})),
+            OutputKind::scores);
+  const auto half = Headed({"p"}).ends("MaxPool", {"m"}, {"p"},
+                                       {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+  EXPECT_EQ(kind(half.whole()), OutputKind::values);
+}
+
+TEST(SeveralOutputs, AMeaningOfAnUnknownOutputIsRefused) {
+  try {
+    Headed({"m"}).whole({.outputs = {{"boxes", OutputKind::values}}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("its outputs: m"), std::string::npos);
+  }
+}
+
+TEST(Tail, ArgMaxStaysAndWhatItReadsIsAMapOfClasses) {
+  const auto model = Headed({"class"})
+                         .ends("Softmax", {"m"}, {"p"}, {{"axis", std::int64_t{1}}})
+                         .ends("ArgMax", {"p"}, {"class"}, {{"axis", std::int64_t{1}}})
+                         .whole();
+  const auto& signature = model.graph.signature;
+  ASSERT_TRUE(signature.tail);
+  EXPECT_EQ(operators_of(*signature.tail), "ArgMax");
+  EXPECT_EQ(signature.tail->outputs.at(0).name, "class");
+  ASSERT_EQ(signature.kind.outputs().size(), 1U);
+  EXPECT_EQ(signature.kind.outputs()[0].name, "p");
+  EXPECT_EQ(signature.kind.outputs()[0].kind, OutputKind::map);
+  expect_close(outputs_of(model)[0].value, at::softmax(map(), 1));
+  ASSERT_FALSE(model.warnings.empty());
+  EXPECT_NE(model.warnings.back().find("ArgMax"), std::string::npos);
+}
+
+// The constants of the tail, sizes with the open batch, and an output beside it.
+TEST(Tail, HoldsAllThatItReads) {
+  const auto model = Headed({"top", "index", "m"})
+                         .constant("k", 3)
+                         .ends("Shape", {"m"}, {"size"})
+                         .constant("zero", 0)
+                         .ends("Gather", {"size", "zero"}, {"n"})
+                         .constant("rest", -1)
+                         .ends("Concat", {"n", "rest"}, {"flat"}, {{"axis", std::int64_t{0}}})
+                         .ends("Einsum", {"m"}, {"e"}, {{"equation", std::string("nchw->nhwc")}})
+                         .ends("Reshape", {"e", "flat"}, {"r"})
+                         .ends("TopK", {"r", "k"}, {"top", "index"})
+                         .whole();
+  const Tail& tail = *model.graph.signature.tail;
+  EXPECT_EQ(operators_of(tail), "Concat, Einsum, Gather, Reshape, Shape, TopK");
+  EXPECT_EQ(tail.nodes.front().op_type, "Shape");
+  EXPECT_EQ(tail.outputs.size(), 3U);
+  std::vector<std::string> constants;
+  for (const auto& [name, array] : tail.constants) constants.push_back(name);
+  std::ranges::sort(constants);
+  EXPECT_EQ(constants, (std::vector<std::string>{"k", "rest", "zero"}));
+  ASSERT_EQ(model.graph.signature.kind.outputs().size(), 1U);
+  EXPECT_EQ(model.graph.signature.kind.outputs()[0].name, "m");
+}
+
+TEST(Tail, NothingStaysBeforeAConvolutionNorWithoutAnOperatorOfOnnx) {
+  const auto refusal_of = [](const Headed& file) {
+    try {
+      file.whole();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported_model);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const auto unknown = refusal_of(Headed({"y"}).ends("Nonsense", {"m"}, {"y"}));
+  EXPECT_NE(unknown.find("operator Nonsense"), std::string::npos) << unknown;
+  const auto before =
+      refusal_of(Headed({"y"}).ends("Trilu", {"m"}, {"t"}).ends("Conv", {"t", "w"}, {"y"}));
+  EXPECT_NE(before.find("operator Trilu"), std::string::npos) << before;
+  EXPECT_NE(before.find("Conv"), std::string::npos) << before;
+}
+
+TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
+  const auto open = [](Headed file) {
+    file.file.graph.inputs[0].shape[2].value = file.file.graph.inputs[0].shape[3].value = -1;
+    return file.whole({.image_size = {kImage[1], kImage[2]}}).graph.signature.open_size;
+  };
+  EXPECT_TRUE(open(Headed({"m"})));
+  EXPECT_TRUE(open(Headed({"m", "s"}).ends("Sigmoid", {"m"}, {"s"})));
+  EXPECT_TRUE(open(Headed({"p"}).ends("GlobalAveragePool", {"m"}, {"p"})));
+  const auto rows =
+      Headed({"r"}).initializer_of("all", {0, 6, -1}).ends("Reshape", {"m", "all"}, {"r"});
+  EXPECT_FALSE(open(rows));  // the importer knows the number of places alone
+  EXPECT_FALSE(Headed({"m"}).whole().graph.signature.open_size);
+}
+
+TEST(Signals, AreMapsOfHeightOne) {
+  OnnxFile file(13, {4, 30});
+  file.initializer("w", wave({6, 4, 5})).node("Conv", {"x", "w"}, {"c"}).node("Relu", {"c"}, {"y"});
+  const auto model = file.import();
+  EXPECT_TRUE(model.graph.signature.one_dimensional);
+  EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 1, 30}));
+  const auto x = at::randn({2, 4, 30});
+  const auto y = as_file_output(
+      model.graph, execute(model.graph, model.parameters, from_file_input(model.graph, x)));
+  expect_close(y, at::relu(at::conv1d(x, wave({6, 4, 5}))).flatten(1));
+}
+
+}  // namespace
+}  // namespace zsq::models
