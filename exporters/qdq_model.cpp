@@ -44,6 +44,8 @@ class Converter {
       const std::size_t height = signature_.channels_last ? 1 : 2;
       graph.inputs[0].shape.at(height) = {-1, "H"};
       graph.inputs[0].shape.at(height + 1) = {-1, "W"};
+      builder_.model().metadata[models::kImageSizeKey] =
+          std::to_string(shapes_[graph_.input][2]) + "x" + std::to_string(shapes_[graph_.input][3]);
     }
     for (const FileOutput& output : outputs_) {
       write_output(builder_, value(output.node), shapes_[output.node], output);

@@ -69,7 +69,7 @@ ExportReport export_onnx(const quant::Student& student, const std::filesystem::p
   formats::onnx::Model model = qdq_model(student, plan, form, options);
   model.producer_name = "zsq";
   model.producer_version = ZSQ_VERSION;
-  model.metadata = metadata;
+  model.metadata.insert(metadata.begin(), metadata.end());
   formats::onnx::write(path, model);
   return {static_cast<std::int64_t>(std::filesystem::file_size(path)), plan.layers};
 }

@@ -39,6 +39,9 @@ struct LoadOptions {
 // name the file, what was found and what was expected.
 Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 
+// Metadata of an exported file that leaves height and width open: the size that its network was
+// quantized at, "224x320", which counts where options give none.
+inline constexpr const char* kImageSizeKey = "zsq.image_size";
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});
 
 // A built-in architecture. Its state dict is read under the names of each of the implementations.

@@ -54,17 +54,34 @@ models::StatisticsByLayer statistics_on_dead_leaves(const models::Model& model,
   return statistics;
 }
 
-}  // namespace
+// What is kept of BatchNorm, beside the convolutions that have none.
+struct Kept {
+  std::int64_t layers = 0, folded = 0, without = 0;
+  // Inferred statistics grow wrong from layer to layer where hardly any is known.
+  bool is_too_little() const { return folded + without > layers; }
+};
 
-namespace {
+Kept kept_in(const models::Model& model, std::int64_t layers) {
+  const auto census = models::count_batch_norm(model);
+  return {layers, std::ssize(census.look_folded), std::ssize(census.without)};
+}
 
-// Empty if none was folded.
-std::string note_of_folded(const models::Model& model, std::int64_t kept) {
-  const auto folded = std::ssize(models::count_batch_norm(model).look_folded);
-  if (folded == 0) return "";
-  return std::to_string(kept) + " BatchNorm layers are there, and " + std::to_string(folded) +
+std::string note_of(const Kept& kept) {
+  const std::string there = std::to_string(kept.layers) + " BatchNorm layers are there, and ";
+  constexpr const char* kDoctor = " (`zsq inspect --doctor` says which, and how to keep them)";
+  if (kept.is_too_little())
+    return there + std::to_string(kept.folded + kept.without) +
+           " convolutions have none: statistics of dead-leaves images take the place of theirs" +
+           kDoctor;
+  return there + std::to_string(kept.folded) +
          " more were folded into their convolutions on export: their statistics are inferred from "
-         "those of the others (`zsq inspect --doctor` says which, and how to keep them)";
+         "those of the others" +
+         kDoctor;
+}
+
+void add_statistics(models::Model& model, Recipe& recipe) {
+  models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
+  recipe.images.source = ImageSource::dead_leaves;
 }
 
 }  // namespace
@@ -74,18 +91,16 @@ std::vector<std::string> require_statistics(models::Model& model, Recipe& recipe
   std::vector<std::string> notes = model.warnings;
   const auto found = models::inspect_batch_norm(model);
   const bool usable = found.kind == models::BatchNormVerdict::Kind::usable;
-  if (const auto folded = usable ? note_of_folded(model, found.layers) : std::string();
-      !folded.empty())
-    notes.push_back(folded);
-  for (const auto& note : notes) observer.on_message(LogLevel::warning, note);
-  if (usable) return notes;
-  if (recipe.model.require_bn) models::require_batch_norm(model);
-  models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
-  recipe.images.source = ImageSource::dead_leaves;
+  const Kept kept = kept_in(model, found.layers);
   const bool trains = recipe.finetune.iterations > 0;
-  recipe.finetune.iterations = 0;
-  notes.push_back(found.explanation + (trains ? " Fine-tuning is left out." : ""));
-  observer.on_message(LogLevel::warning, notes.back());
+  if (usable && (kept.folded > 0 || kept.is_too_little())) notes.push_back(note_of(kept));
+  if (!usable) {
+    if (recipe.model.require_bn) models::require_batch_norm(model);
+    notes.push_back(found.explanation + (trains ? " Fine-tuning is left out." : ""));
+    recipe.finetune.iterations = 0;
+  }
+  if (!usable || kept.is_too_little()) add_statistics(model, recipe);
+  for (const auto& note : notes) observer.on_message(LogLevel::warning, note);
   return notes;
 }
 

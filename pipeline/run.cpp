@@ -15,6 +15,7 @@
 #include "models/file_layout.h"
 #include "models/load.h"
 #include "models/rounding.h"
+#include "models/tail.h"
 #include "pipeline/boundary.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
@@ -36,6 +37,23 @@ std::vector<std::string> read_names(const std::filesystem::path& path) {
 
 void tell_warnings(const models::Model& model, Observer& observer) {
   for (const auto& warning : model.warnings) observer.on_message(LogLevel::warning, warning);
+}
+
+void require_whole(const models::Model& model) {
+  if (const auto& tail = model.graph.signature.tail)
+    throw Error(ErrorCode::unsupported_model,
+                "the network ends in " + models::operators_of(*tail) +
+                    ", which only runtimes compute; zsq compare says how close two networks are in "
+                    "what these read");
+}
+
+void require_one_row(const models::Model& model) {
+  require_whole(model);
+  if (!model.graph.signature.kind.outputs().empty())
+    throw Error(ErrorCode::unsupported_model,
+                "the network gives several outputs, or a map, and no classes of an image; zsq "
+                "compare compares two networks on images, and --npz with --compare a network with "
+                "arrays");
 }
 
 // [classes] of one image.
@@ -74,6 +92,7 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
   PreprocessingOptions data = options.preprocessing;
   pipeline::resolve_preprocessing(model, data, observer);
   const auto preprocessing = pipeline::preprocessing_of(model, data);
+  require_one_row(model);
   std::vector<ImageClasses> results;
   for (const auto& path : images) {
     const at::Tensor image = eval::load_image(path, preprocessing);
@@ -134,6 +153,7 @@ CompareReport compare_inside(const std::filesystem::path& model_path,
   models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   tell_warnings(model, observer);
+  require_whole(model);
   const at::Tensor input =
       models::from_file_input(model.graph, required_array(arrays, "input", npz));
   pipeline::require_input_shape(model, input, "'" + npz.string() + "'");

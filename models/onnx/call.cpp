@@ -113,6 +113,8 @@ NodeId Call::activation(std::size_t input) const {
          std::string("are known there"));
   }
   if (found.flattened) fail("input '" + input_name(input) + "' has lost the batch in a Reshape");
+  if (found.is_matrix && node_.op_type != "Gemm" && node_.op_type != "Reshape")
+    fail("input '" + input_name(input) + "' is a matrix of the tokens of all images");
   if (found.permuted)
     fail("input '" + input_name(input) + "' has the batch in another dimension than the first");
   if (found.node < 0) fail("input '" + input_name(input) + "' must depend on the image");

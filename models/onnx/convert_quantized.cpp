@@ -73,10 +73,12 @@ void convert_dequantize_linear(Call& call) {
     call.fail("the zero point differs from that of the QuantizeLinear before it");
   const auto scale = static_cast<float>(call.scalar(1));
   auto op = call.options().make_quantize_chain(name, chain, call.model().parameters);
-  if (scale == chain.scale)
-    call.bind({call.append(name, Custom{std::move(op)}, {value.node}), {}});
-  else
-    call.bind({read_at(call, scale / chain.scale, std::move(op), value.node), {}});
+  Value result;
+  result.node = scale == chain.scale
+                    ? call.append(name, Custom{std::move(op)}, {value.node})
+                    : read_at(call, scale / chain.scale, std::move(op), value.node);
+  result.is_matrix = value.is_matrix;
+  call.bind(std::move(result));
 }
 
 }  // namespace zsq::models::onnx

@@ -84,7 +84,24 @@ void convert_flatten(Call& call) {
   reshape_to(call, x, {product(without_batch(call.shape(x)))});
 }
 
+namespace {
+
+// Tokens of all images in one matrix, also as codes: what this engine's exporter writes before a
+// Gemm.
+bool makes_matrix(Call& call) {
+  Value value = call.value(0);
+  if (value.node < 0 || value.is_matrix || value.permuted || value.flattened) return false;
+  const auto& shape = call.shape(value.node);
+  if (shape.size() < 3 || call.integers(1) != Dims{-1, shape.back()}) return false;
+  value.is_matrix = true;
+  call.bind(std::move(value));
+  return true;
+}
+
+}  // namespace
+
 void convert_reshape(Call& call) {
+  if (makes_matrix(call)) return;
   const auto x = call.activation(0);
   const auto now = call.shape(x);
   auto target = call.integers(1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
@@ -102,6 +103,20 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   return model;
 }
 
+LoadOptions with_recorded_size(const formats::onnx::Model& file, LoadOptions options) {
+  const auto found = file.metadata.find(kImageSizeKey);
+  if (options.image_size[0] > 0 || found == file.metadata.end()) return options;
+  const char* text = found->second.c_str();
+  char* rest = nullptr;
+  options.image_size[0] = std::strtoll(text, &rest, 10);
+  if (*rest == 'x') options.image_size[1] = std::strtoll(rest + 1, nullptr, 10);
+  for (const auto side : options.image_size)
+    if (side < 1 || side > onnx::kMaxExtent)
+      throw Error(ErrorCode::bad_input, "the metadata zsq.image_size is '" + found->second +
+                                            "'; height x width as 224x320 was expected");
+  return options;
+}
+
 // Height and width that the file leaves open and the options give.
 bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options) {
   const auto& shape = image_input(file.graph).shape;
@@ -111,8 +126,9 @@ bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& optio
 
 }  // namespace
 
-Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options) {
+Model import_onnx(const formats::onnx::Model& file, const LoadOptions& given) {
   check_versions(file);
+  const LoadOptions options = with_recorded_size(file, given);
   auto model = import_at_one_size(file, options);
   if (!leaves_size_open(file, options)) return model;
   LoadOptions larger = options;

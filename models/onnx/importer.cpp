@@ -125,6 +125,9 @@ void Importer::convert(const proto::Node& node) {
     } else if (!reads_permuted(call) || !convert_permuted(call)) {
       rule.convert(call);
     }
+    // A product of a matrix of tokens is one again.
+    if (node.op_type == "Gemm" && call.value(0).is_matrix)
+      values_[node.outputs.at(0)].is_matrix = true;
   } catch (const c10::Error&) {  // ATen was asked for what the tensors do not allow
     throw Error(ErrorCode::bad_input, node.op_type + " '" + call.name() +
                                           "': its inputs do not fit together (" +
@@ -172,7 +175,7 @@ NodeId Importer::output_node(const FileOutput& output) const {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output.name + "' does not depend on the image as a float tensor");
   }
-  if (found->flattened || found->permuted) {
+  if (found->flattened || found->permuted || found->is_matrix) {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output.name +
                     "' does not have the images of the batch in its first dimension");

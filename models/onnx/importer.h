@@ -54,6 +54,8 @@ struct Value {
   std::optional<QuantizedActivation> quantized = {};
   std::vector<NodeId> sequence = {};
   std::optional<NodeId> flattened = {};  // all elements of a node in one row, the batch included
+  // The file sees [N x tokens, features] of a node [N, tokens, features]: a matrix for Gemm.
+  bool is_matrix = false;
   // The node's dimensions in another order, in which the batch is not first (permuted.h).
   std::optional<std::vector<std::int64_t>> permuted = {};
 };

@@ -133,7 +133,8 @@ void TailBuilder::need(const std::string& name) {
   if (value->constant.defined() && !has_batch(value->constant)) {
     if (constants_.insert(name).second)
       tail_.constants.emplace_back(name, to_array(value->constant));
-  } else if (value->node >= 0 && !value->quantized && !value->flattened && !value->permuted) {
+  } else if (value->node >= 0 && !value->quantized && !value->flattened && !value->permuted &&
+             !value->is_matrix) {
     needed_.insert(name);
   } else {
     take(name);

@@ -27,6 +27,8 @@ constexpr double kMostOfGood = 1, kMostOfFair = 5;
 // Of fewer real images that are all decided alike, a network may lose three points and more of all.
 constexpr std::int64_t kFewestImages = 100;
 constexpr double kAgreementOfClasses = 0.85;
+// Below it a network of a kind that was not measured is no good one either.
+constexpr double kAgreementOfAny = 0.85;
 
 // A network that was trained is right on a tenth of what chance is not.
 double least_of_teacher(const std::string& kind, std::int64_t outputs) {
@@ -68,9 +70,22 @@ std::string too_alike(const SyntheticResult& result, const std::string& kind) {
       images_in_words(result).c_str());
 }
 
+const SyntheticResult& lowest_agreement(const std::vector<SyntheticResult>& synthetic) {
+  return *std::min_element(synthetic.begin(), synthetic.end(),
+                           [](const SyntheticResult& a, const SyntheticResult& b) {
+                             return !(a.agreement >= b.agreement);
+                           });
+}
+
 std::string without_experience(const std::vector<SyntheticResult>& synthetic,
                                const std::string& kind, std::int64_t outputs) {
   const PooledResult all = pool(synthetic);
+  if (!(lowest_agreement(synthetic).agreement >= kAgreementOfAny))
+    return format("%s: %s on %s", kOtherwise,
+                  measures_in_words(kind, outputs, lowest_agreement(synthetic).divergence,
+                                    lowest_agreement(synthetic).agreement)
+                      .c_str(),
+                  images_in_words(lowest_agreement(synthetic)).c_str());
   return format(
       "%s with networks of %s: %s on %lld held-out synthetic images; measure on real ones",
       kNoExperience, outputs_in_words(kind, outputs).c_str(),
@@ -107,10 +122,7 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic, const std:
   // NaN is below no bound.
   const Band& band = *std::find_if(known->bands.begin(), known->bands.end() - 1,
                                    [&](const Band& b) { return divergence < b.below; });
-  const auto& lowest = *std::min_element(synthetic.begin(), synthetic.end(),
-                                         [](const SyntheticResult& a, const SyntheticResult& b) {
-                                           return !(a.agreement >= b.agreement);
-                                         });
+  const SyntheticResult& lowest = lowest_agreement(synthetic);
   if (std::string(band.mood) == "good" && !(lowest.agreement >= known->agreement))
     return veto(lowest, kind, outputs, known->agreement);
   return format(

@@ -76,8 +76,8 @@ class Network:
         self.add("Transpose", [x], [y + ".last"], perm=[0, 2, 3, 1])
         self.add("Reshape", [y + ".last", self.constant(y + ".shape", np.array([0, -1, numbers], np.int64))], [y])
 
-    def save(self, path, outputs):
-        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])
+    def save(self, path, outputs, sides=(SIDE, SIDE)):
+        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, *sides])
         given = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
         graph = helper.make_graph(self.nodes, "graph", [image], given,
                                   [numpy_helper.from_array(v, k) for k, v in self.constants.items()])
@@ -85,11 +85,11 @@ class Network:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
-def images(count):
+def images(count, height=SIDE, width=SIDE):
     draws = np.random.default_rng(1)
-    blocks = np.kron(draws.normal(size=[count, 3, SIDE // 8, SIDE // 8]), np.ones([1, 1, 8, 8]))
+    blocks = np.kron(draws.normal(size=[count, 3, height // 8, width // 8]), np.ones([1, 1, 8, 8]))
     # Pixels of 0 to 1 less 0.5, by 0.25.
-    return np.clip(blocks + .1 * draws.normal(size=[count, 3, SIDE, SIDE]), -2, 2).astype(np.float32)
+    return np.clip(blocks + .1 * draws.normal(size=[count, 3, height, width]), -2, 2).astype(np.float32)
 
 
 def run(path, batch):
@@ -105,10 +105,10 @@ class SeveralOutputs(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def quantized(self, network, outputs, *flags, batch=8):
+    def quantized(self, network, outputs, *flags, batch=8, sides=(SIDE, SIDE)):
         """What the float file and the exported one give, and the report."""
         path, out = self.folder / "float.onnx", self.folder / "out"
-        network.save(path, [(name, kind) for name, kind in outputs])
+        network.save(path, outputs, sides)
         words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "--recipe", "instant", "-o", str(out), "--set",
                  "data.mean=0.5", "--set", "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -212,6 +212,21 @@ class SeveralOutputs(unittest.TestCase):
         a, b, report = self.quantized(net, [("text", TensorProto.FLOAT)])
         self.near(a["text"], b["text"])
         self.assertTrue(any("LSTM" in note for note in report["notes"]))
+
+    def test_sizes_that_are_open_stay_open(self):
+        net = Network()
+        net.head("b", "scores", 24, 6)
+        net.add("Sigmoid", ["scores"], ["on"])
+        outputs = [("on", TensorProto.FLOAT), ("scores", TensorProto.FLOAT)]
+        self.quantized(net, outputs, "--image_size", f"{SIDE}x{SIDE}", sides=("height", "width"))
+        other = images(4, 48, 80)
+        a, b = (run(self.folder / name, other) for name in ("float.onnx", "out/model.onnx"))
+        self.assertEqual(b["on"].shape, (4, 6, 12, 20))
+        self.near(a["scores"], b["scores"])
+        # Its own reading takes the size that it was quantized at.
+        words = [ZSQ, "inspect", str(self.folder / "out"), "--format", "json"]
+        read = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(read["input_shape"], [3, SIDE, SIDE])
 
     def test_what_an_output_means_can_be_given(self):
         net = Network()

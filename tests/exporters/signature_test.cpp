@@ -8,6 +8,8 @@
 #include "exporters/export.h"
 #include "formats/onnx.h"
 #include "models/execute.h"
+#include "models/load.h"
+#include "quant/qdq_chain.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
@@ -80,6 +82,13 @@ TEST(Signature, TokensRunInIntegerProducts) {
   for (std::size_t at = 0; (at = ran.lines[0].find("QGemm", at)) != std::string::npos; ++at)
     ++products;
   EXPECT_EQ(products, 3U) << ran.lines[0];
+  // The file is read back, too: by measures of a run, eval and check.
+  models::LoadOptions options;
+  options.make_quantize_chain = quant::quantize_chain_factory();
+  const auto read = models::load(path, options);
+  const auto again = models::execute(read.graph, read.parameters, images);
+  EXPECT_LE((again - expected).abs().max().item<double>(),
+            0.02 * expected.abs().max().item<double>());
 }
 
 }  // namespace

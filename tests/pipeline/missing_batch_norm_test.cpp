@@ -4,6 +4,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -88,6 +89,26 @@ TEST(MissingBatchNorm, ConvNeXtIsQuantizedAsAWhole) {
   EXPECT_LT(*report.divergence, 0.02);
   for (const auto& layer : report.layers) EXPECT_EQ(layer.executes_as, "int8") << layer.name;
   EXPECT_LT(report.quantized_bytes, report.fp32_bytes / 3);
+}
+
+// One BatchNorm of three: what is inferred for the others from one would be wrong.
+TEST(MissingBatchNorm, AFewThatAreKeptAreCompleted) {
+  test::NetworkBuilder net;
+  auto x = net.conv_bn_relu("a", net.input(), 3, 8);
+  x = net.relu("b.relu", net.conv("b", x, 8, 8, 3, 1, true));
+  x = net.relu("c.relu", net.conv("c", x, 8, 8, 3, 1, true));
+  x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
+  models::Model model = net.finish(net.linear("fc", x, 8, 10), 10);
+  const at::Tensor mean = model.parameters.at("a.bn.mean").clone();
+  Recipe recipe = load_recipe("deploy");
+  Listener listener;
+  require_statistics(model, recipe, listener);
+  EXPECT_NE(listener.warnings.find("1 BatchNorm layers are there, and 2 convolutions have none"),
+            std::string::npos)
+      << listener.warnings;
+  EXPECT_EQ(models::batch_norm_inputs(model.graph).size(), 3U);
+  EXPECT_TRUE(at::equal(model.parameters.at("a.bn.mean"), mean));
+  EXPECT_EQ(recipe.images.source, ImageSource::dead_leaves);
 }
 
 TEST(MissingBatchNorm, ANetworkWithBatchNormIsLeftAlone) {

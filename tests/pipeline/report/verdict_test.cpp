@@ -183,6 +183,17 @@ TEST(Verdict, SaysWhereThereIsNoExperience) {
   EXPECT_EQ(mood_of(verdict), "fair");
 }
 
+// A detector whose scores are gone is bad, whatever was measured of other kinds.
+TEST(Verdict, WithoutExperienceLowAgreementIsBadAllTheSame) {
+  const std::vector<SyntheticResult> good{{"dead_leaves", 64, 0.01, 0.97, 0}},
+      lost{{"dead_leaves", 64, 0.01, 0.97, 0}, {"optimised", 16, 0.0001, 0.09, 0}};
+  EXPECT_EQ(mood_of(verdict_on(good, "score_map", 153600)), "fair");
+  const std::string verdict = verdict_on(lost, "score_map", 153600);
+  EXPECT_EQ(mood_of(verdict), "bad");
+  EXPECT_NE(verdict.find("9.0 % with the teacher (overlap of the scores)"), std::string::npos)
+      << verdict;
+}
+
 // Nothing that the network says the same of tells students apart.
 TEST(Verdict, SaysNothingWhereTheNetworkNamesOneClass) {
   const auto at = [](double leaves, double optimised, const char* kind, std::int64_t outputs) {
