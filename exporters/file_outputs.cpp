@@ -65,7 +65,40 @@ bool is_flattened(const models::Graph& graph, NodeId id) {
   return models::is<models::Flatten>(graph[id]) || models::is<models::Reshape>(graph[id]);
 }
 
+formats::onnx::ValueInfo value_info(const std::string& name, const models::Shape& shape) {
+  formats::onnx::ValueInfo info;
+  info.name = name;
+  info.shape.push_back({-1, "N"});
+  for (std::size_t d = 1; d < shape.size(); ++d) info.shape.push_back({shape[d], ""});
+  return info;
+}
+
 }  // namespace
+
+formats::onnx::ValueInfo describe_input(const models::Signature& file, const std::string& name,
+                                        models::Shape of_node) {
+  if (file.channels_last) std::rotate(of_node.begin() + 1, of_node.begin() + 2, of_node.end());
+  if (file.one_dimensional) of_node.erase(of_node.begin() + 2);
+  auto info = value_info(name, of_node);
+  if (file.open_size) {
+    const std::size_t height = file.channels_last ? 1 : 2;
+    info.shape.at(height) = {-1, "H"};
+    info.shape.at(height + 1) = {-1, "W"};
+  }
+  return info;
+}
+
+formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
+                                         const models::Shape& of_node) {
+  auto info = value_info(output.name, output.full_shape(of_node));
+  if (file.open_size && !output.is_row)
+    for (std::size_t d = 1; d < info.shape.size(); ++d) info.shape[d] = {-1, ""};
+  return info;
+}
+
+std::string size_in_words(const models::Shape& image) {
+  return std::to_string(image.at(2)) + "x" + std::to_string(image.at(3));
+}
 
 models::Shape FileOutput::full_shape(const models::Shape& of_node) const {
   if (!has_shape) return of_node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs of a network's file, as an exported file gives them again.
+// The input and the outputs of a network's file, as an exported file has them again.
 #pragma once
 #include "exporters/onnx_builder.h"
 #include "models/execute.h"
@@ -25,6 +25,14 @@ std::vector<FileOutput> file_outputs(const models::Graph& graph);
 
 // The nodes that make one row of several outputs, which no file has.
 bool joins_outputs(const models::Graph& graph, models::NodeId id);
+
+// The declarations; `of_node`: the shape of the input or of the output's node, for a batch of one.
+// The batch is open, and height and width where the signature leaves them open.
+formats::onnx::ValueInfo describe_input(const models::Signature& file, const std::string& name,
+                                        models::Shape of_node);
+formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
+                                         const models::Shape& of_node);
+std::string size_in_words(const models::Shape& image);  // "224x320"
 
 // Function and shape, in float, and the name. `x`: the node's value, of shape `shape`.
 void write_output(OnnxBuilder& builder, const std::string& x, const models::Shape& shape,

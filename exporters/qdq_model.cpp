@@ -36,23 +36,12 @@ class Converter {
     if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
-    models::Shape image = shapes_[graph_.input];
-    if (signature_.channels_last) std::rotate(image.begin() + 1, image.begin() + 2, image.end());
-    if (signature_.one_dimensional) image.erase(image.begin() + 2);
-    graph.inputs = {value_info(input_, image)};
-    if (signature_.open_size) {
-      const std::size_t height = signature_.channels_last ? 1 : 2;
-      graph.inputs[0].shape.at(height) = {-1, "H"};
-      graph.inputs[0].shape.at(height + 1) = {-1, "W"};
-      builder_.model().metadata[models::kImageSizeKey] =
-          std::to_string(shapes_[graph_.input][2]) + "x" + std::to_string(shapes_[graph_.input][3]);
-    }
+    graph.inputs = {describe_input(signature_, input_, shapes_[graph_.input])};
+    if (signature_.open_size)
+      builder_.model().metadata[models::kImageSizeKey] = size_in_words(shapes_[graph_.input]);
     for (const FileOutput& output : outputs_) {
       write_output(builder_, value(output.node), shapes_[output.node], output);
-      graph.outputs.push_back(value_info(output.name, output.full_shape(shapes_[output.node])));
-      if (signature_.open_size && !output.is_row)
-        for (std::size_t d = 1; d < graph.outputs.back().shape.size(); ++d)
-          graph.outputs.back().shape[d] = {-1, ""};
+      graph.outputs.push_back(describe_output(signature_, output, shapes_[output.node]));
     }
     if (signature_.tail) write_tail(builder_, *signature_.tail);
     return std::move(builder_.model());
@@ -264,14 +253,6 @@ class Converter {
   // All that a target cannot hold is told at once.
   void refuse(const std::string& node, const std::string& reason) {
     if (!reason.empty()) refused_.push_back({node, reason});
-  }
-
-  static formats::onnx::ValueInfo value_info(const std::string& name, const models::Shape& shape) {
-    formats::onnx::ValueInfo info;
-    info.name = name;
-    info.shape.push_back({-1, "N"});
-    for (std::size_t d = 1; d < shape.size(); ++d) info.shape.push_back({shape[d], ""});
-    return info;
   }
 
   const quant::Student& student_;
