@@ -63,6 +63,17 @@ double sum_of_macs(const models::Model& model) {
   return static_cast<double>(std::accumulate(macs.begin(), macs.end(), std::int64_t{0}));
 }
 
+// The generator's images are made for classes, of which a map or several outputs have none.
+void leave_out_fine_tuning_without_classes(Run& run) {
+  if (run.teacher.graph.signature.kind.outputs().empty() || run.recipe.finetune.iterations == 0)
+    return;
+  run.recipe.finetune.iterations = 0;
+  run.notes.push_back(
+      "fine-tuning is left out: its generator makes images of classes, and the network gives "
+      "several outputs, or a map");
+  run.say(run.notes.back());
+}
+
 void open_bank(Run& run) {
   const Recipe& recipe = run.recipe;
   train::ImageBank bank = train::load_bank(recipe.generate.bank, run.teacher);
@@ -131,6 +142,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   run.pixels = resolve_preprocessing(run.teacher, run.recipe, observer);
   run.notes = require_statistics(run.teacher, run.recipe, observer);
+  leave_out_fine_tuning_without_classes(run);
   fit_into_memory(run.teacher, run.recipe, observer);
   run.as_read = run.teacher;
   run.teacher = reparametrized(std::move(run.teacher), run.recipe);

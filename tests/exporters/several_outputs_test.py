@@ -109,8 +109,9 @@ class SeveralOutputs(unittest.TestCase):
         """What the float file and the exported one give, and the report."""
         path, out = self.folder / "float.onnx", self.folder / "out"
         network.save(path, outputs, sides)
-        words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "--recipe", "instant", "-o", str(out), "--set",
-                 "data.mean=0.5", "--set", "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags]
+        words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "-o", str(out), "--set", "data.mean=0.5", "--set",
+                 "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags]
+        words += [] if "--recipe" in flags else ["--recipe", "instant"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         exported = onnx.load(out / "model.onnx")
@@ -227,6 +228,18 @@ class SeveralOutputs(unittest.TestCase):
         words = [ZSQ, "inspect", str(self.folder / "out"), "--format", "json"]
         read = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
         self.assertEqual(read["input_shape"], [3, SIDE, SIDE])
+
+    def test_recipes_that_fine_tune_leave_that_out(self):
+        net = Network()
+        net.head("a", "boxes", 16, 4)
+        net.head("b", "scores", 24, 6)
+        outputs = [("boxes", TensorProto.FLOAT), ("scores", TensorProto.FLOAT)]
+        for flags in (["--recipe", "auto", "--time_budget", "5s"], ["--recipe", "deploy"]):
+            with self.subTest(flags=flags):
+                a, b, report = self.quantized(net, outputs, *flags)
+                self.near(a["boxes"], b["boxes"])
+                self.assertEqual(report["iterations"], 0)
+                self.assertTrue(any("fine-tuning is left out" in note for note in report["notes"]), report["notes"])
 
     def test_what_an_output_means_can_be_given(self):
         net = Network()
