@@ -123,6 +123,16 @@ std::vector<FileOutput> file_outputs(const models::Graph& graph) {
   return found;
 }
 
+void require_one_row(const models::Signature& file, const std::string& target) {
+  if (file.kind.outputs().empty() && !file.tail) return;
+  throw Error(ErrorCode::unsupported_model,
+              "target " + target + " cannot hold " +
+                  (file.tail ? "the end of this network, which stays as ONNX has it (" +
+                                   models::operators_of(*file.tail) + ")"
+                             : "several outputs, or one with places") +
+                  "; onnxruntime, openvino, tensorrt, generic and qcdq can");
+}
+
 bool joins_outputs(const models::Graph& graph, NodeId id) {
   const std::size_t outputs = graph.signature.kind.outputs().size();
   if (outputs == 0) return false;

@@ -23,6 +23,9 @@ struct FileOutput {
 // that is in the file's shape.
 std::vector<FileOutput> file_outputs(const models::Graph& graph);
 
+// Error(unsupported_model) for targets whose files give one row of numbers and nothing else.
+void require_one_row(const models::Signature& file, const std::string& target);
+
 // The nodes that make one row of several outputs, which no file has.
 bool joins_outputs(const models::Graph& graph, models::NodeId id);
 

@@ -19,7 +19,7 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs) {
   if (kind == "map") return {"same class of pixels", "KL", "nats per pixel"};
   if (kind == "score_map") return {"overlap of the scores", "KL", "nats per score"};
   if (kind == "several")
-    return {"lowest agreement of the outputs", "divergence of all outputs", "in units of each"};
+    return {"lowest agreement of the outputs", "divergence of all outputs", "units of each"};
   return {"same class", "KL", "nats per image"};
 }
 

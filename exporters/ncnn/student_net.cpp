@@ -8,6 +8,7 @@
 #include <set>
 
 #include "exporters/code_bounds.h"
+#include "exporters/file_outputs.h"
 #include "exporters/ncnn/float_ops.h"
 #include "exporters/ncnn/island_ops.h"
 #include "exporters/ncnn/layers.h"
@@ -33,10 +34,7 @@ class Converter {
         blobs_(student.graph.nodes.size()) {}
 
   Net run() && {
-    if (!graph_.signature.kind.outputs().empty())
-      throw RefusedByTarget(student_.options.target,
-                            {{graph_.signature.kind.outputs()[0].name,
-                              "several outputs, or one with places, are written as ONNX alone"}});
+    require_one_row(graph_.signature, "ncnn");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto id = static_cast<NodeId>(i);
       try {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "exporters/file_outputs.h"
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/float_ops.h"
 #include "exporters/tflite/integer_ops.h"
@@ -44,10 +45,7 @@ class Converter {
   }
 
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
-    if (!graph_.signature.kind.outputs().empty())
-      throw RefusedByTarget(Target::tflite,
-                            {{graph_.signature.kind.outputs()[0].name,
-                              "several outputs, or one with places, are written as ONNX alone"}});
+    require_one_row(graph_.signature, "tflite");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
         convert(static_cast<NodeId>(i));
       } catch (const NoOperator& error) {  // the first: what follows has no input

@@ -76,6 +76,25 @@ std::string cards(const Json& r) {
   return "<dl class=\"cards\">\n" + html + "</dl>\n";
 }
 
+// Each output of several, or one with places, on each kind of images.
+std::string outputs_table(const Json& report) {
+  Grid grid{{{"Output"}, {"Meaning"}, {"Images"}, {"Agreement", true}, {"Divergence", true}}, {}};
+  for (const Json& kind : list_in(report, "synthetic"))
+    for (const Json& output : list_in(kind, "outputs")) {
+      const auto numbers = std::llround(number_in(output, "numbers").value_or(0));
+      const OutputWords words = words_for(text_in(output, "kind"), numbers);
+      const auto number = [&](const char* key) {
+        return format("%.4f", number_in(output, key).value_or(kNotMeasured));
+      };
+      grid.rows.push_back({text_in(output, "name"),
+                           outputs_in_words(text_in(output, "kind"), numbers),
+                           text_in(kind, "kind") == "dead_leaves" ? "dead leaves" : "optimised",
+                           number("agreement") + " (" + words.agreement + ")",
+                           number("divergence") + " (" + words.divergence + ")"});
+    }
+  return grid.rows.empty() ? "" : to_html(grid, "Outputs, student and float network");
+}
+
 std::string files(const FinishedRun& run) {
   Grid grid{{{"File"}, {"Size, kB", true}}, {}};
   const auto add = [&](const fs::path& file, const std::string& name) {
@@ -132,7 +151,9 @@ std::string verdict_section(const FinishedRun& run) {
       rest[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0])));
     }
     if (!measured)
-      rest += " Measured on held-out synthetic images; zsq eval measures on real ones.";
+      rest += std::string(" Measured on held-out synthetic images; ") +
+              (has_labels(kind_of(run.report)) ? "zsq eval" : "zsq compare --data") +
+              " measures on real ones.";
     box = verdict_box(mood_of(verdict), headline, rest);
   } else {
     box =
@@ -179,7 +200,7 @@ std::string size_section(const FinishedRun& run) {
                                             "Student and teacher on images that nothing learned "
                                             "from; " +
                                                 words.divergence + " in " + words.unit)) +
-          files(run) + execution(run));
+          outputs_table(r) + files(run) + execution(run));
 }
 
 std::string stages_section(const FinishedRun& run) {

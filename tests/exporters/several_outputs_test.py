@@ -182,6 +182,11 @@ class SeveralOutputs(unittest.TestCase):
                     net, [("selected", TensorProto.INT64), ("top", TensorProto.FLOAT), ("places", TensorProto.INT64)],
                     batch=1)
                 self.near(a["top"], b["top"])
+                for target in ("tflite", "ncnn"):  # their files would lose it
+                    done = subprocess.run([ZSQ, "export", str(self.folder / "out"), "--target", target],
+                                          capture_output=True, text=True, check=False)
+                    self.assertEqual(done.returncode, 4)
+                    self.assertIn("NonMaxSuppression", done.stderr)
                 self.assertTrue(any("NonMaxSuppression" in note for note in report["notes"]), report["notes"])
 
     def test_pixels_keep_their_class(self):
