@@ -92,7 +92,8 @@ void TailBuilder::add(const proto::Node& node, const Error* error) {
 }
 
 void TailBuilder::expect_classes(const proto::Node& node) {
-  if (node.op_type != "ArgMax" && node.op_type != "Hardmax") return;
+  const bool decides = node.op_type == "ArgMax" || node.op_type == "Hardmax";
+  if (!decides || node.inputs.empty()) return;
   const auto* attribute = node.find("axis");
   const auto* axis = attribute ? std::get_if<std::int64_t>(&attribute->value) : nullptr;
   classes_[node.inputs.at(0)] = axis ? *axis : node.op_type == "ArgMax" ? 0 : -1;
@@ -125,32 +126,37 @@ std::vector<FileOutput> TailBuilder::finish() {
   return read;
 }
 
-void TailBuilder::need(const std::string& name) {
-  if (name.empty() || given_.contains(name) || name == importer_.input_name()) return;
-  const auto* value = importer_.find(name);
-  if (!value)
-    throw Error(ErrorCode::bad_input, "'" + name + "' is read, but nothing before it produces it");
-  if (value->constant.defined() && !has_batch(value->constant)) {
-    if (constants_.insert(name).second)
-      tail_.constants.emplace_back(name, to_array(value->constant));
-  } else if (value->node >= 0 && !value->quantized && !value->flattened && !value->permuted &&
-             !value->is_matrix) {
-    needed_.insert(name);
-  } else {
-    take(name);
+// A list instead of recursion: files of strangers hold chains of any length.
+void TailBuilder::need(const std::string& first) {
+  std::vector<std::string> pending{first};
+  while (!pending.empty()) {
+    const std::string name = std::move(pending.back());
+    pending.pop_back();
+    if (name.empty() || given_.contains(name) || name == importer_.input_name()) continue;
+    const auto* value = importer_.find(name);
+    if (value && value->constant.defined() && !has_batch(value->constant)) {
+      if (constants_.insert(name).second)
+        tail_.constants.emplace_back(name, to_array(value->constant));
+    } else if (value && value->node >= 0 && !value->quantized && !value->flattened &&
+               !value->permuted && !value->is_matrix) {
+      needed_.insert(name);
+    } else {
+      const proto::Node& node = giver(name);
+      nodes_.insert(&node);
+      given_.insert(node.outputs.begin(), node.outputs.end());
+      pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
+    }
   }
 }
 
-void TailBuilder::take(const std::string& name) {
-  const auto gives = [&](const proto::Node* node) {
-    return std::ranges::find(node->outputs, name) != node->outputs.end();
-  };
-  const auto node = std::ranges::find_if(live_, gives);
-  if (node == live_.end())
+const proto::Node& TailBuilder::giver(const std::string& name) {
+  if (givers_.empty())
+    for (const auto* node : live_)
+      for (const auto& output : node->outputs) givers_.emplace(output, node);
+  const auto found = givers_.find(name);
+  if (found == givers_.end())
     throw Error(ErrorCode::bad_input, "'" + name + "' is read, but nothing before it produces it");
-  nodes_.insert(*node);
-  given_.insert((*node)->outputs.begin(), (*node)->outputs.end());
-  for (const auto& input : (*node)->inputs) need(input);
+  return *found->second;
 }
 
 }  // namespace zsq::models::onnx

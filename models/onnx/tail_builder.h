@@ -32,14 +32,15 @@ class TailBuilder {
   std::shared_ptr<const Tail> tail() && { return std::make_shared<const Tail>(std::move(tail_)); }
 
  private:
-  void need(const std::string& name);
-  void take(const std::string& name);  // the node that gives it
+  void need(const std::string& first);
+  const proto::Node& giver(const std::string& name);
   void expect_classes(const proto::Node& node);
 
   const proto::Model& file_;
   const std::vector<const proto::Node*>& live_;
   const Importer& importer_;
   std::set<const proto::Node*> nodes_;
+  std::map<std::string, const proto::Node*> givers_;  // of the live nodes; made when asked for
   std::set<std::string> given_, needed_, constants_;  // by nodes of the tail; of the graph
   std::map<std::string, std::int64_t> classes_;       // where the classes of a tensor are: its axis
   std::string first_error_;
