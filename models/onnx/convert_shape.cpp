@@ -93,6 +93,7 @@ bool makes_matrix(Call& call) {
   if (value.node < 0 || value.is_matrix || value.permuted || value.flattened) return false;
   const auto& shape = call.shape(value.node);
   if (shape.size() < 3 || call.integers(1) != Dims{-1, shape.back()}) return false;
+  if (product(without_batch(shape)) == shape.back()) return false;  // one token: a row per image
   value.is_matrix = true;
   call.bind(std::move(value));
   return true;

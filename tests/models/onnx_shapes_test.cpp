@@ -259,5 +259,29 @@ TEST(Shapes, TheBatchMayBeBehindADimensionThatIsTakenApart) {
   EXPECT_NE(refusal(whole).find("batch in another dimension"), std::string::npos);
 }
 
+// Tokens of all images are a matrix for a Gemm; one token of each image is a row of its own.
+TEST(Shapes, RowsOfAllImagesAreAMatrixWhereAnImageHasSeveral) {
+  const auto x = image();
+  const auto last = x.movedim(1, -1);  // [2, H, W, 4]
+  const auto weight = wave({3, 4});
+  OnnxFile tokens(13, kImage);
+  tokens.initializer("rows", at::tensor({std::int64_t{-1}, std::int64_t{4}}))
+      .initializer("back", at::tensor({std::int64_t{-1}, x.size(2) * x.size(3), std::int64_t{3}}))
+      .initializer("w", weight)
+      .node("Transpose", {"x"}, {"t"}, {{"perm", Ints{0, 2, 3, 1}}})
+      .node("Reshape", {"t", "rows"}, {"m"})
+      .node("Gemm", {"m", "w"}, {"g"}, {{"transB", std::int64_t{1}}})
+      .node("Reshape", {"g", "back"}, {"y"});
+  EXPECT_TRUE(at::allclose(tokens.run(x), last.matmul(weight.t()).flatten(1), 1e-4, 1e-5));
+  OnnxFile one(13, kImage);
+  one.initializer("rows", at::tensor({std::int64_t{-1}, std::int64_t{4}}))
+      .initializer("w", weight.t().contiguous())
+      .node("GlobalAveragePool", {"x"}, {"p"})
+      .node("Transpose", {"p"}, {"t"}, {{"perm", Ints{0, 2, 3, 1}}})
+      .node("Reshape", {"t", "rows"}, {"r"})
+      .node("MatMul", {"r", "w"}, {"y"});
+  EXPECT_TRUE(at::allclose(one.run(x), x.mean({2, 3}).matmul(weight.t()), 1e-4, 1e-5));
+}
+
 }  // namespace
 }  // namespace zsq::models
