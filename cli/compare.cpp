@@ -40,9 +40,9 @@ void print(const ModelComparison& c) {
                 c.agreement, words.divergence.c_str(), c.divergence, words.unit.c_str(),
                 static_cast<long long>(c.images), images);
   for (const auto& one : c.outputs_apart)
-    std::printf(
-        "  %-24s %-7s %s\n", one.name.c_str(), one.kind.c_str(),
-        pipeline::measures_in_words(one.kind, one.numbers, one.divergence, one.agreement).c_str());
+    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
+                                                    one.agreement)
+                              .c_str());
 }
 
 }  // namespace

@@ -55,9 +55,9 @@ void print_stages(const QuantizeReport& r) {
 void print_outputs(const std::vector<OutputResult>& outputs) {
   if (outputs.size() < 2) return;
   for (const OutputResult& one : outputs)
-    std::printf(
-        "  %-24s %-7s %s\n", one.name.c_str(), one.kind.c_str(),
-        pipeline::measures_in_words(one.kind, one.numbers, one.divergence, one.agreement).c_str());
+    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
+                                                    one.agreement)
+                              .c_str());
 }
 
 void print_time(const QuantizeReport& r) {

@@ -101,7 +101,7 @@ std::string size_in_words(const models::Shape& image) {
 }
 
 models::Shape FileOutput::full_shape(const models::Shape& of_node) const {
-  if (!has_shape) return of_node;
+  if (is_row && shape.empty()) return of_node;
   models::Shape full{1};
   full.insert(full.end(), shape.begin(), shape.end());
   return full;
@@ -111,14 +111,13 @@ std::vector<FileOutput> file_outputs(const models::Graph& graph) {
   const models::Signature& file = graph.signature;
   const auto& outputs = file.kind.outputs();
   if (outputs.empty())
-    return {{graph.output, file.output, file.function, 1, file.output_shape,
-             !file.output_shape.empty(), true}};
+    return {{graph.output, file.output, file.function, 1, file.output_shape, true}};
   std::vector<FileOutput> found;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const NodeId row = outputs.size() == 1 ? graph.output : graph[graph.output].inputs.at(i);
     const NodeId node = joins_outputs(graph, row) ? graph[row].inputs[0] : row;
     found.push_back(
-        {node, outputs[i].name, outputs[i].function, outputs[i].axis, outputs[i].shape, true});
+        {node, outputs[i].name, outputs[i].function, outputs[i].axis, outputs[i].shape});
   }
   return found;
 }
@@ -151,7 +150,7 @@ void write_output(OnnxBuilder& builder, const std::string& x, const models::Shap
   using models::OutputFunction;
   std::string y = x;
   const auto reshape = [&] {
-    if (!output.has_shape || output.full_shape(shape) == shape) return;
+    if (output.full_shape(shape) == shape) return;
     std::vector<std::int64_t> target{0};  // 0: the batch as it is
     target.insert(target.end(), output.shape.begin(), output.shape.end());
     y = builder.node("Reshape", {y, builder.integers(output.name + ".shape", target)}, "shaped");

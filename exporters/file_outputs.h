@@ -13,8 +13,9 @@ struct FileOutput {
   models::OutputFunction function = models::OutputFunction::none;
   std::int64_t axis = 1;            // of the function, in the file's shape
   std::vector<std::int64_t> shape;  // in the file, without the batch
-  bool has_shape = false;           // false: as the node's value has it
-  bool is_row = false;              // the only one, a row [N, K]: the function is before the shape
+  // The only one, a row [N, K]: the function is before the shape, which where it is empty is as the
+  // node's value has it.
+  bool is_row = false;
 
   models::Shape full_shape(const models::Shape& of_node) const;  // for a batch of one
 };

@@ -46,14 +46,21 @@ std::vector<FileTensor> as_file_outputs(const Graph& graph, const at::Tensor& ro
     const auto value = apply(file.function, row, 1);
     return {{file.output, file.output_shape.empty() ? value : reshaped(value, file.output_shape)}};
   }
+  const auto parts = parts_of(file.kind, row);
   std::vector<FileTensor> tensors;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    tensors.push_back({outputs[i].name, apply(outputs[i].function, parts[i], outputs[i].axis)});
+  return tensors;
+}
+
+std::vector<at::Tensor> parts_of(const OutputRow& outputs, const at::Tensor& row) {
+  std::vector<at::Tensor> parts;
   std::int64_t begin = 0;
-  for (const Output& output : outputs) {
-    const auto part = reshaped(row.narrow(1, begin, output.length()), output.shape);
-    tensors.push_back({output.name, apply(output.function, part, output.axis)});
+  for (const Output& output : outputs.outputs()) {
+    parts.push_back(reshaped(row.narrow(1, begin, output.length()), output.shape));
     begin += output.length();
   }
-  return tensors;
+  return parts;
 }
 
 at::Tensor as_file_output(const Graph& graph, const at::Tensor& row) {

@@ -10,4 +10,7 @@ namespace zsq::models {
 // [N, C, L] -> [N, C, 1, L] if it takes signals; else the tensor itself.
 at::Tensor from_file_input(const Graph& graph, const at::Tensor& input);
 
+// The part of each output of a row [N, K], [N, shape...] as its file has it; in their order.
+std::vector<at::Tensor> parts_of(const OutputRow& outputs, const at::Tensor& row);
+
 }  // namespace zsq::models

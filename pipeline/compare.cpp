@@ -15,6 +15,7 @@
 #include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "pipeline/boundary.h"
+#include "pipeline/images/held_out.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/reparametrize.h"
@@ -165,9 +166,7 @@ class Comparison {
       divergence += seen.kl * static_cast<double>(n);
       same += seen.agreement * static_cast<double>(n);
     }
-    for (const auto& one : losses::measures_of_outputs(kind, b, a))
-      result_.outputs_apart.push_back(
-          {one.name, one.kind, one.numbers, one.divergence, one.agreement});
+    result_.outputs_apart = pipeline::measure_outputs(kind, a, b);
     result_.divergence = divergence / static_cast<double>(a.size(0));
     result_.agreement = same / static_cast<double>(a.size(0));
   }

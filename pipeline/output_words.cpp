@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/output_words.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace zsq::pipeline {
@@ -37,6 +38,16 @@ std::string measures_in_words(const std::string& kind, std::int64_t outputs, dou
     std::snprintf(text, sizeof text, "%.1f %% with the teacher (%s), %s %.4f", 100 * agreement,
                   words.agreement.c_str(), words.divergence.c_str(), divergence);
   return text;
+}
+
+std::string output_in_words(const std::string& name, const std::string& kind, std::int64_t numbers,
+                            double divergence, double agreement) {
+  const auto column = [](std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text + " ";
+  };
+  return column(name, 24) + column(kind, 7) +
+         measures_in_words(kind, numbers, divergence, agreement);
 }
 
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs) {

@@ -22,6 +22,10 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs);
 std::string measures_in_words(const std::string& kind, std::int64_t outputs, double divergence,
                               double agreement);
 
+// One output of several as a line: "boxes   values  cosine similarity 0.9997 with ...".
+std::string output_in_words(const std::string& name, const std::string& kind, std::int64_t numbers,
+                            double divergence, double agreement);
+
 // "10 classes", "one label", "3 labels", "one value", "128 values", "a map of 4096 numbers",
 // "several outputs of 500 numbers".
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs);

@@ -24,13 +24,15 @@ std::string names_of(const std::vector<FileOutput>& outputs) {
   return list;
 }
 
+void expect_classes(std::int64_t axis, Output& output) {
+  const auto dimensions = std::ssize(output.shape) + 1;
+  if (axis < 0) axis += dimensions;
+  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
+  output.kind = OutputKind::map;
+  output.axis = axis;
+}
+
 bool default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
-}  // namespace
-
-namespace {
-
-bool reads_permuted(const Call& call) { return call.has(0) && call.value(0).permuted; }
 
 }  // namespace
 
@@ -122,7 +124,7 @@ void Importer::convert(const proto::Node& node) {
       // Some files hold their weights as such nodes.
       if (node.op_type == "Constant") initializer_bytes_ += static_cast<double>(value.nbytes());
       call.bind({-1, std::move(value)});
-    } else if (!reads_permuted(call) || !convert_permuted(call)) {
+    } else if (!convert_permuted(call)) {
       rule.convert(call);
     }
     // A product of a matrix of tokens is one again.
@@ -225,18 +227,6 @@ NodeId Importer::row_of(const std::vector<NodeId>& nodes, const std::vector<File
   for (std::size_t i = 0; i < nodes.size(); ++i) rows.push_back(as_row(nodes[i], outputs[i].value));
   return rows.size() == 1 ? rows[0] : add_node("outputs", Concat{1}, rows);
 }
-
-namespace {
-
-void expect_classes(std::int64_t axis, Output& output) {
-  const auto dimensions = std::ssize(output.shape) + 1;
-  if (axis < 0) axis += dimensions;
-  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
-  output.kind = OutputKind::map;
-  output.axis = axis;
-}
-
-}  // namespace
 
 void Importer::set_outputs(const std::vector<FileOutput>& of_file) {
   auto& graph = model_.graph;

@@ -9,6 +9,13 @@
 namespace zsq::models::onnx {
 namespace {
 
+template <class Pool>
+std::vector<std::int64_t> window(const Pool& pool) {
+  std::vector<std::int64_t> all(pool.kernel.begin(), pool.kernel.end());
+  all.insert(all.end(), pool.pads.begin(), pool.pads.end());
+  return all;
+}
+
 // The attributes that hold what an importer calculates from the size of the image.
 std::vector<std::int64_t> sizes_in(const Node& node) {
   if (const auto* op = get_if<Reshape>(node)) return op->shape;
@@ -18,16 +25,8 @@ std::vector<std::int64_t> sizes_in(const Node& node) {
     if (op->scale[0] > 0 && op->scale[1] > 0) return {};
     return {op->size[0], op->size[1]};
   }
-  if (const auto* op = get_if<MaxPool>(node)) {
-    std::vector<std::int64_t> all{op->kernel[0], op->kernel[1]};
-    all.insert(all.end(), op->pads.begin(), op->pads.end());
-    return all;
-  }
-  if (const auto* op = get_if<AvgPool>(node)) {
-    std::vector<std::int64_t> all{op->kernel[0], op->kernel[1]};
-    all.insert(all.end(), op->pads.begin(), op->pads.end());
-    return all;
-  }
+  if (const auto* op = get_if<MaxPool>(node)) return window(*op);
+  if (const auto* op = get_if<AvgPool>(node)) return window(*op);
   if (const auto* op = get_if<Conv2d>(node)) return {op->pads.begin(), op->pads.end()};
   if (const auto* op = get_if<Pad>(node)) {
     auto all = op->before;

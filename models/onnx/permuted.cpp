@@ -126,6 +126,7 @@ void bind_permuted(Call& call, NodeId x, const Dims& order, std::size_t output) 
 }
 
 bool convert_permuted(Call& call) {
+  if (!call.has(0) || !call.value(0).permuted) return false;
   const auto& type = call.node().op_type;
   if (type == "Transpose")
     Permuted(call).transpose();

@@ -12,7 +12,7 @@ void bind_permuted(Call& call, NodeId x, const std::vector<std::int64_t>& order,
                    std::size_t output = 0);
 
 // Transpose, Gather of one index, Slice, Split and Squeeze of such a value, by its own dimensions.
-// False: another operator.
+// False: another operator, or no such value.
 bool convert_permuted(Call& call);
 
 }  // namespace zsq::models::onnx

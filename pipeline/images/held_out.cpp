@@ -102,6 +102,14 @@ std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const s
   return kinds;
 }
 
+std::vector<OutputResult> measure_outputs(const models::OutputRow& row, const at::Tensor& teacher,
+                                          const at::Tensor& student) {
+  std::vector<OutputResult> results;
+  for (const auto& one : losses::measures_of_outputs(row, student, teacher))
+    results.push_back({one.name, one.kind, one.numbers, one.divergence, one.agreement});
+  return results;
+}
+
 std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_out,
                                         const models::Graph& graph,
                                         const models::ParameterStore& parameters) {
@@ -113,8 +121,7 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
     auto& result =
         results.emplace_back(SyntheticResult{kind.kind, seen.images, seen.kl, seen.agreement,
                                              losses::most_frequent_share(means, kind.logits)});
-    for (const auto& one : losses::measures_of_outputs(means, rows, kind.logits))
-      result.outputs.push_back({one.name, one.kind, one.numbers, one.divergence, one.agreement});
+    result.outputs = measure_outputs(means, kind.logits, rows);
   }
   return results;
 }

@@ -39,6 +39,10 @@ std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_o
                                         const models::Graph& graph,
                                         const models::ParameterStore& parameters);
 
+// Each output of several, or of one with places (losses/divergence.h); empty for one plain row.
+std::vector<OutputResult> measure_outputs(const models::OutputRow& row, const at::Tensor& teacher,
+                                          const at::Tensor& student);
+
 // The measure that stages, runs and verdicts are judged by. divergence: geometric mean of the KL
 // over the kinds, so that a change counts by its ratio and neither kind outweighs the other.
 // agreement: over all images. {} if there is none.

@@ -80,12 +80,11 @@ const SyntheticResult& lowest_agreement(const std::vector<SyntheticResult>& synt
 std::string without_experience(const std::vector<SyntheticResult>& synthetic,
                                const std::string& kind, std::int64_t outputs) {
   const PooledResult all = pool(synthetic);
-  if (!(lowest_agreement(synthetic).agreement >= kAgreementOfAny))
+  const SyntheticResult& lowest = lowest_agreement(synthetic);
+  if (!(lowest.agreement >= kAgreementOfAny))
     return format("%s: %s on %s", kOtherwise,
-                  measures_in_words(kind, outputs, lowest_agreement(synthetic).divergence,
-                                    lowest_agreement(synthetic).agreement)
-                      .c_str(),
-                  images_in_words(lowest_agreement(synthetic)).c_str());
+                  measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
+                  images_in_words(lowest).c_str());
   return format(
       "%s with networks of %s: %s on %lld held-out synthetic images; measure on real ones",
       kNoExperience, outputs_in_words(kind, outputs).c_str(),

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "losses/divergence.h"
+#include "models/file_layout.h"
 #include "pipeline/session.h"
 #include "quant/placement.h"
 #include "quant/student.h"
@@ -80,14 +81,10 @@ at::Tensor before_function(OutputFunction function, const at::Tensor& file_outpu
 template <class Part>
 at::Tensor output_by_output(const models::Signature& file, const at::Tensor& row, Part part) {
   if (file.kind.outputs().empty()) return part(row, file.function, /*axis=*/1);
-  std::vector<at::Tensor> parts;
-  std::int64_t begin = 0;
-  for (const auto& output : file.kind.outputs()) {
-    std::vector<std::int64_t> shape{row.size(0)};
-    shape.insert(shape.end(), output.shape.begin(), output.shape.end());
-    const auto x = row.narrow(1, begin, output.length()).reshape(shape);
-    parts.push_back(part(x, output.function, output.axis).flatten(1));
-    begin += output.length();
+  auto parts = models::parts_of(file.kind, row);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& output = file.kind.outputs()[i];
+    parts[i] = part(parts[i], output.function, output.axis).reshape({row.size(0), -1});
   }
   return at::cat(parts, 1);
 }
