@@ -72,7 +72,9 @@ class DeployPlacer {
         weights_(named_weights(graph, options)),
         inputs_(
             named_bits(graph, options.activations.layer_bits, "quantize.activations.layer_bits")),
-        consumers_(graph.consumers()) {}
+        consumers_(graph.consumers()) {
+    find_float_parts();
+  }
 
   Placement place() const {
     Placement placement;
@@ -110,19 +112,30 @@ class DeployPlacer {
     if (!node.inputs.empty() && has_tail_ && ends_.last[id] && !is_layer(node)) return kFloatInput;
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
     if (!is_layer(node))
-      return rules_.layers_alone || reads_islands(node) ? kFloatInput : options_.add_bits;
+      return rules_.layers_alone || reads_floats(node) ? kFloatInput : options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
     if (ends_.second[id] && options_.second_input_bits) return options_.second_input_bits;
     return ends_.last[id] ? end_bits() : options_.activations.num_bits;
   }
 
-  // An island whose inputs come from islands alone is part of one.
-  bool reads_islands(const models::Node& node) const {
-    return is_float_island(node) &&
-           std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-             return is_float_island(graph_[input]) || models::is<models::Parameter>(graph_[input]);
-           });
+  bool reads_floats(const models::Node& node) const {
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+      return floats_[input] || models::is<models::Parameter>(graph_[input]);
+    });
+  }
+
+  // Index = NodeId: the operators of float islands and what between them only adds, multiplies or
+  // moves. No code lies in there: the variance of a normalisation, rounded to the code of zero,
+  // would become its divisor.
+  void find_float_parts() {
+    floats_.resize(graph_.nodes.size());
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const auto& node = graph_.nodes[i];
+      const bool joins = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
+                         is_pass_through(rules_, node);
+      floats_[i] = is_float_island(node) || (joins && reads_floats(node));
+    }
   }
 
   // The consumer becomes one with `id` when integers run, so nothing is quantized between them.
@@ -141,7 +154,8 @@ class DeployPlacer {
     const auto& node = graph_[consumer];
     if (is_layer(node) && node.inputs[0] != id) return;  // its weight
     if (absorbs(id, consumer)) return;
-    if (models::is<models::Parameter>(graph_[id]) && is_float_island(node)) return;
+    const bool stays_float = floats_[id] || models::is<models::Parameter>(graph_[id]);
+    if (stays_float && floats_[consumer] && !is_pass_through(rules_, node)) return;
     if (is_pass_through(rules_, node)) {
       const auto& behind = placement.bits[consumer];
       if (!behind.empty()) placement.bits[id].insert(*behind.begin());
@@ -159,6 +173,7 @@ class DeployPlacer {
   bool has_tail_;
   std::vector<std::int64_t> weights_, inputs_;
   std::vector<std::vector<NodeId>> consumers_;
+  std::vector<bool> floats_;
 };
 
 Placement place_paper(const Graph& graph, const QuantOptions& options) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/normalized.h"
+
 namespace zsq::models::onnx {
 namespace {
 
@@ -28,15 +30,6 @@ class Finder {
     return true;
   }
 
-  // x / |x|: the divisor is a root or a sum of absolute values of the dividend.
-  bool is_normalized(NodeId id) const {
-    const auto* binary = get_if<Binary>(graph_[id]);
-    const bool product = is<Mul>(graph_[id]);
-    if (!product && (!binary || binary->kind != BinaryKind::div)) return false;
-    const auto& inputs = graph_[id].inputs;
-    return is_length_of(inputs[1], inputs[0]) || (product && is_length_of(inputs[0], inputs[1]));
-  }
-
  private:
   const Shape& shape(NodeId id) const { return shapes_[static_cast<std::size_t>(id)]; }
 
@@ -51,23 +44,6 @@ class Finder {
     return std::is_sorted(longer.begin(), longer.end());
   }
 
-  bool is_length_of(NodeId length, NodeId x) const {
-    constexpr int kSteps = 12;
-    bool reduced = false, positive = false;
-    for (int step = 0; step < kSteps && length != x; ++step) {
-      const Node& node = graph_[length];
-      const auto* reduce = get_if<Reduce>(node);
-      reduced = reduced ||
-                (reduce && (reduce->kind == ReduceKind::sum || reduce->kind == ReduceKind::mean));
-      if (const auto* function = get_if<Elementwise>(node))
-        positive = positive || function->function == Function::sqrt ||
-                   function->function == Function::power || function->function == Function::abs;
-      if (node.inputs.empty()) return false;
-      length = node.inputs[0];
-    }
-    return length == x && reduced && positive;
-  }
-
   const Graph& graph_;
   const std::vector<Shape>& shapes_;
 };
@@ -75,7 +51,7 @@ class Finder {
 OutputKind kind_of_values(const Finder& finder, const Graph& graph, NodeId id,
                           std::int64_t classes) {
   const auto last = finder.before_shape_changes(id);
-  const bool values = classes == 1 || is<BatchNorm>(graph[last]) || finder.is_normalized(last);
+  const bool values = classes == 1 || is<BatchNorm>(graph[last]) || find_normalized(graph, last).has_value();
   return values ? OutputKind::values : OutputKind::logits;
 }
 

@@ -13,7 +13,6 @@
 #include <functional>
 
 #include "models/batch_norm_chain.h"
-#include "models/execute.h"
 #include "quant/data_free/distribution.h"
 #include "quant/data_free/operator_rows.h"
 #include "quant/data_free/sources.h"
@@ -240,7 +239,8 @@ Graph rows_graph(const Graph& network, const ParameterStore& parameters, Purpose
     Node& node = graph.nodes[i];
     std::vector<bool> constants;
     for (const NodeId input : node.inputs) constants.push_back(is_constant(network, input));
-    auto rule = operator_rule(node, sources[i] != id, constants, shapes[i]);
+    auto rule = normalized_rule(network, id, shapes);
+    if (!rule) rule = operator_rule(node, sources[i] != id, constants, shapes[i]);
     const bool cautious = purpose == Purpose::ranges && is_layer(node);
     if (!rule)
       rule = rule_of(node, sources[i] != id, shapes[i],

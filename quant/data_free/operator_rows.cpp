@@ -16,6 +16,7 @@
 
 #include "models/elementwise.h"
 #include "models/interpolate.h"
+#include "models/normalized.h"
 #include "quant/data_free/reduced_rows.h"
 #include "quant/data_free/sampled_rows.h"
 #include "quant/data_free/sources.h"
@@ -202,6 +203,27 @@ RowsRule rule_of(const Node& node, bool one_source, const models::Shape& shape) 
 }
 
 }  // namespace
+
+RowsRule normalized_rule(const models::Graph& graph, models::NodeId id,
+                         const std::vector<models::Shape>& shapes) {
+  const auto found = models::find_normalized(graph, id);
+  if (!found) return nullptr;
+  const auto* reduce = models::get_if<models::Reduce>(graph[found->reduce]);
+  const auto powers = graph[found->reduce].inputs[0];
+  double largest = 1;
+  if (reduce->kind == models::ReduceKind::mean)
+    for (const auto axis : reduce->axes)
+      largest *= static_cast<double>(shapes[powers][static_cast<std::size_t>(axis)]);
+  const auto* function = models::get_if<models::Elementwise>(graph[powers]);
+  if (!function || function->function != Function::abs) largest = std::sqrt(largest);
+  return [x = found->x, largest, quotient = models::is<models::Binary>(graph[id])](
+             const Inputs& in, const ParameterStore&) {
+    const Inputs pair{in[x], distribution::mean(in[1 - x])};
+    return distribution::elementwise(pair, [&](const Inputs& v) {
+      return (quotient ? v[0] / away_from_zero(v[1]) : v[0] * v[1]).clamp(-largest, largest);
+    });
+  };
+}
 
 RowsRule operator_rule(const Node& node, bool one_source, const std::vector<bool>& constants,
                        const models::Shape& shape) {

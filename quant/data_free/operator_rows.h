@@ -8,6 +8,10 @@
 //   Binary               of constants and of functions of one and the same tensor exact; else of
 //                        independent tensors (sub by its exact moments). Denominators and bases as
 //                        above
+//   normalisations       (models/normalized.h) x by the mean of its length, as that is of many
+//   values and
+//                        grows with each; at most the root of how many the mean is of, as is true
+//                        of every vector
 //   Reduce               over places of a map (height and width, or a dimension along which the
 //                        distribution is the same) as pools: of n values with a correlation r the
 //                        deviation of the mean shrinks by sqrt(r + (1 - r) / n), the largest is
@@ -29,5 +33,10 @@ namespace zsq::quant {
 // constants[i]: whether input i is the same in every image. shape: of the output for one image.
 RowsRule operator_rule(const models::Node& node, bool one_source,
                        const std::vector<bool>& constants, const models::Shape& shape);
+
+// The rule for a division of values by their own length; none for other nodes. shapes: of all nodes
+// for one image.
+RowsRule normalized_rule(const models::Graph& graph, models::NodeId id,
+                         const std::vector<models::Shape>& shapes);
 
 }  // namespace zsq::quant
