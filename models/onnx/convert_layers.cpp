@@ -6,6 +6,7 @@
 #include "models/onnx/broadcast.h"
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
+#include "models/onnx/expectation.h"
 #include "models/onnx/rearrange.h"
 #include "models/onnx/window.h"
 
@@ -93,6 +94,8 @@ void emit_product(Call& call) {
 // x [..., K] times a vector [K].
 void emit_vector_product(Call& call) {
   const auto x = call.activation(0);
+  const auto last = static_cast<std::int64_t>(call.shape(x).size()) - 1;
+  if (last > 0 && emit_expectation(call, x, call.constant(1), last, false)) return;
   const auto name = call.layer_name(1);
   const auto params = layer_parameters(call, name, call.constant(1).unsqueeze(0), {});
   const auto y = call.append(name, Linear{}, {x}, params);
@@ -160,6 +163,10 @@ void convert_conv(Call& call) {
   if (weight.dim() != 4) call.fail("only convolutions over one or two dimensions are known");
   const auto window = read_window(call, x, {weight.size(2), weight.size(3)});
   Conv2d conv{window.stride, window.pads, window.dilation, groups_of(call)};
+  const bool one_sum = weight.size(0) == 1 && weight[0][0].numel() == 1 && !call.has(2);
+  if (one_sum && conv.groups == 1 && call.shape(x)[1] > 1 && conv.stride == Pair{1, 1} &&
+      conv.pads == Pads{} && emit_expectation(call, x, weight[0], 1, true))
+    return;
   x = absorb_pad(call.model().graph, x, 0, conv.pads);
   emit_layer(call, conv, x, weight, call.has(2) ? call.constant(2) : at::Tensor());
 }
@@ -196,6 +203,9 @@ void convert_matmul(Call& call) {
   while (weight.dim() > 2 && weight.dim() <= rank && weight.size(0) == 1)
     weight = weight.squeeze(0);
   if (weight.dim() != 2) return emit_product(call);
+  if (weight.size(1) == 1 && rank > 1 &&
+      emit_expectation(call, call.activation(0), weight.flatten(), rank - 1, true))
+    return;
   emit_linear(call, weight.t(), {});
 }
 

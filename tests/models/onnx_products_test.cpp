@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_layers, models/onnx/canonicalize.
+// Covers also models/onnx/convert_layers, models/onnx/canonicalize, models/onnx/expectation.
 // Linear layers, products of two tensors and convolutions along one axis, whose constants may line
 // up by coincidence with another dimension, against plain ATen.
 #include <ATen/ops/batch_norm.h>
@@ -125,6 +125,32 @@ TEST(MatMul, WithAConstantOnTheLeftAndAVector) {
   auto vector = tokens();
   vector.initializer("v", wave({8})).node("MatMul", {"t", "v"}, {"y"});
   expect_near(vector.run(token_image()), at::matmul(as_tokens(), wave({8})));
+}
+
+// Decoders of boxes: no layers of the network, so that those before the Softmax are its last.
+TEST(Expectation, IsASumOfProductsAndNoLayer) {
+  const auto expect_sum = [](const OnnxFile& file, const at::Tensor& x, const at::Tensor& y) {
+    expect_near(file.run(x), y);
+    for (const auto& node : file.import().graph.nodes)
+      EXPECT_FALSE(is<Conv2d>(node) || is<Linear>(node)) << node.name;
+  };
+  const auto map = wave({2, 8, 3, 2});
+  const auto of_map = at::softmax(map, 1).mul(wave({8}).view({8, 1, 1})).sum(1, true);
+  OnnxFile convolution(13, {8, 3, 2});
+  convolution.initializer("w", wave({1, 8, 1, 1}))
+      .node("Softmax", {"x"}, {"p"}, {{"axis", std::int64_t{1}}})
+      .node("Conv", {"p", "w"}, {"y"});
+  expect_sum(convolution, map, of_map);
+  const auto tokens_of = at::softmax(as_tokens(), -1).matmul(wave({8}));
+  auto vector = tokens();
+  vector.initializer("v", wave({8}))
+      .node("Softmax", {"t"}, {"p"})
+      .node("MatMul", {"p", "v"}, {"y"});
+  expect_sum(vector, token_image(), tokens_of);
+  auto column = tokens();
+  column.initializer("v", wave({8, 1})).node("Softmax", {"t"}, {"p"});
+  column.node("MatMul", {"p", "v"}, {"y"});
+  expect_sum(column, token_image(), tokens_of.unsqueeze(-1));
 }
 
 TEST(MatMul, OfTheImagesOfABatchIsRefused) {
