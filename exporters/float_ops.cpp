@@ -55,8 +55,17 @@ struct Writer {
   }
   std::string operator()(const models::Sigmoid&) const { return plain("Sigmoid"); }
   std::string operator()(const models::HardSigmoid& op) const {
-    return plain("HardSigmoid",
-                 {{"alpha", static_cast<float>(op.alpha)}, {"beta", static_cast<float>(op.beta)}});
+    Values x = inputs;
+    if (node.params.contains("scale"))
+      x = {builder.node(
+          "Mul",
+          {inputs[0],
+           builder.constant(node.name + ".scale",
+                            models::to_array(parameters.at(node.params.at("scale")).detach()))},
+          node.name + ".scaled")};
+    return builder.node(
+        "HardSigmoid", x, node.name,
+        {{"alpha", static_cast<float>(op.alpha)}, {"beta", static_cast<float>(op.beta)}});
   }
   std::string operator()(const models::HardSwish&) const {
     builder.require_opset(17);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "exporters/file_outputs.h"
 #include "exporters/float_ops.h"
+#include "exporters/scaled_gate.h"
 #include "models/execute.h"
 #include "models/load.h"
 
@@ -185,6 +186,8 @@ class Converter {
     const NodeId x = graph_[id].inputs[0];
     const float input_scale = activation_grid(student_, *calibrated_quantizer(student_, x)).scale;
     const std::string& name = graph_[id].name;
+    if (graph_[id].params.contains("scale"))
+      return scaled_gate(builder_, graph_[id], student_.parameters, value(x), input_scale);
     const std::string scale =
         builder_.scalar(name + ".scale", input_scale * static_cast<float>(op.alpha));
     const std::string scaled = builder_.node(

@@ -95,9 +95,12 @@ class Evaluate {
   at::Tensor operator()(const LeakyRelu& op) const { return at::leaky_relu(in_[0], op.slope); }
   at::Tensor operator()(const Sigmoid&) const { return at::sigmoid(in_[0]); }
   at::Tensor operator()(const HardSigmoid& op) const {
-    return at::clamp(at::add(at::mul(in_[0], op.alpha), op.beta), 0, 1);
+    const auto x = node_.params.contains("scale") ? at::mul(in_[0], parameter("scale")) : in_[0];
+    return at::clamp(at::add(at::mul(x, op.alpha), op.beta), 0, 1);
   }
-  at::Tensor operator()(const HardSwish&) const { return at::hardswish(in_[0]); }
+  at::Tensor operator()(const HardSwish&) const {
+    return node_.params.empty() ? at::hardswish(in_[0]) : at::mul(in_[0], (*this)(HardSigmoid{}));
+  }
   at::Tensor operator()(const Gelu&) const { return at::gelu(wide(in_[0])); }
   at::Tensor operator()(const Elementwise& op) const { return apply(op, wide(in_[0])); }
   at::Tensor operator()(const PRelu&) const {

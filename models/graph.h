@@ -57,10 +57,11 @@ struct LeakyRelu {
   double slope = 0.01;
 };
 struct Sigmoid {};
+// clamp(alpha s x + beta, 0, 1) with s 1, or params scale [C, 1, 1].
 struct HardSigmoid {
   double alpha = 1.0 / 6, beta = 0.5;
 };
-struct HardSwish {};
+struct HardSwish {};  // x HardSigmoid(x), with its params
 struct Gelu {};  // x Phi(x), Phi: distribution function of the normal distribution
 // Functions of one value that have no integer form in any runtime; models/elementwise.h defines
 // each, with the meaning of alpha and beta.

@@ -16,7 +16,8 @@ models::Graph split_hard_swish(const models::Graph& graph) {
     if (models::is<models::HardSwish>(node)) {
       const NodeId x = node.inputs[0];
       node.inputs.push_back(
-          split.add({node.name + ".gate", models::HardSigmoid{1.0 / 6, 0.5}, {x}}));
+          split.add({node.name + ".gate", models::HardSigmoid{1.0 / 6, 0.5}, {x}, node.params}));
+      node.params.clear();
       node.op = models::Mul{};
     }
     ids.push_back(split.add(std::move(node)));

@@ -12,6 +12,7 @@
 #include "exporters/ncnn/float_ops.h"
 #include "exporters/ncnn/island_ops.h"
 #include "exporters/ncnn/layers.h"
+#include "exporters/scaled_gate.h"
 #include "models/load.h"
 
 namespace zsq::exporters::ncnn {
@@ -35,6 +36,7 @@ class Converter {
 
   Net run() && {
     require_one_row(graph_.signature, "ncnn");
+    require_plain_gates(graph_, "ncnn");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto id = static_cast<NodeId>(i);
       try {

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "exporters/file_outputs.h"
+#include "exporters/scaled_gate.h"
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/float_ops.h"
 #include "exporters/tflite/integer_ops.h"
@@ -46,6 +47,7 @@ class Converter {
 
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
     require_one_row(graph_.signature, "tflite");
+    require_plain_gates(graph_, "tflite");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
         convert(static_cast<NodeId>(i));
       } catch (const NoOperator& error) {  // the first: what follows has no input

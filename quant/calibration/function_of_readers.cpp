@@ -10,6 +10,7 @@ namespace {
 using models::Graph, models::Node, models::NodeId;
 
 bool is_function(const Node& node) {
+  if (!node.params.empty()) return false;  // one function per channel
   return models::is<models::Sigmoid>(node) || models::is<models::HardSigmoid>(node) ||
          models::is<models::HardSwish>(node) || models::is<models::Gelu>(node) ||
          models::is<models::LeakyRelu>(node) || models::is<models::Elementwise>(node);

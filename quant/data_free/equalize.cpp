@@ -13,6 +13,7 @@
 #include "quant/data_free/channel_ranges.h"
 #include "quant/data_free/linear_groups.h"
 #include "quant/data_free/merge_branches.h"
+#include "quant/data_free/scale_gates.h"
 #include "quant/placement.h"
 
 namespace zsq::quant {
@@ -188,6 +189,8 @@ class Equalizer {
 
 models::Model equalize(models::Model model, const QuantOptions& options) {
   if (options.mode == Mode::deploy) model = merge_branches(std::move(model));
+  if (options.mode == Mode::deploy && target_rules(options.target).gates_have_scales)
+    model = scale_gates(std::move(model));
   const auto which = options.equalize;
   const bool eight = std::min(options.weights.num_bits, options.activations.num_bits) >= 8;
   if (which == Equalization::none || (which != Equalization::all && eight)) return model;

@@ -16,6 +16,23 @@ using models::NodeId;
 
 constexpr std::int64_t kMostValues = 4096;
 
+// -beta / (alpha scale), [C, 1, 1], of x h(x) behind quantizers, where nothing else reads x;
+// undefined for other tensors.
+at::Tensor begin_of_gate(const models::Graph& graph, const models::ParameterStore& parameters,
+                         const std::vector<std::vector<NodeId>>& consumers, NodeId id) {
+  const auto readers = [&](NodeId tensor) { return consumers[static_cast<std::size_t>(tensor)]; };
+  while (readers(id).size() == 1 && activation_quantizer(graph[readers(id)[0]]))
+    id = readers(id)[0];
+  if (readers(id).size() != 2) return {};
+  for (const NodeId reader : readers(id)) {
+    const auto& node = graph[reader];
+    const auto* gate = models::get_if<models::HardSigmoid>(node);
+    if (gate && node.params.contains("scale"))
+      return parameters.at(node.params.at("scale")).reciprocal().mul(-gate->beta / gate->alpha);
+  }
+  return {};
+}
+
 }  // namespace
 
 InferredValues::InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
@@ -25,7 +42,15 @@ InferredValues::InferredValues(const models::Graph& graph, const models::Paramet
   for (NodeId id : nodes)
     if (rows_.try_emplace(before_clip(id)).second) wanted.push_back(before_clip(id));
   const auto rows = activation_distributions(graph, parameters, wanted, purpose, pixels);
-  for (std::size_t i = 0; i < wanted.size(); ++i) rows_[wanted[i]] = rows[i];
+  const auto consumers = graph.consumers();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    auto& kept = rows_[wanted[i]] = rows[i];
+    if (purpose != Purpose::ranges) continue;
+    const auto begin = begin_of_gate(graph, parameters, consumers, wanted[i]);
+    if (begin.defined())
+      kept = distribution::elementwise({kept, begin},
+                                       [](const auto& in) { return in[0].maximum(in[1]); });
+  }
 }
 
 distribution::Values InferredValues::of(NodeId node) const {

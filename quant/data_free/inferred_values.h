@@ -11,7 +11,8 @@ namespace zsq::quant {
 
 class InferredValues {
  public:
-  // Keeps a reference to the graph.
+  // Keeps a reference to the graph. For ranges, values below which a gate with a scale per channel
+  // is 0 (models::HardSigmoid) count as those where it begins: they need no codes.
   InferredValues(const models::Graph& graph, const models::ParameterStore& parameters,
                  const std::vector<models::NodeId>& nodes, Purpose purpose = Purpose::estimates,
                  PixelLaw pixels = {});

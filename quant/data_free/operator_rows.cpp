@@ -76,6 +76,18 @@ RowsRule function_rule(const models::Elementwise& op) {
   };
 }
 
+// Of HardSigmoid and HardSwish with a scale per channel.
+RowsRule gate_rule(const Node& node) {
+  const auto* gate = models::get_if<models::HardSigmoid>(node);
+  return [op = gate ? *gate : models::HardSigmoid{}, product = !gate,
+          name = node.params.at("scale")](const Inputs& in, const ParameterStore& parameters) {
+    return distribution::elementwise({in[0], parameters.at(name)}, [&](const Inputs& x) {
+      const auto y = (x[0] * x[1] * op.alpha + op.beta).clamp(0, 1);
+      return product ? x[0] * y : y;
+    });
+  };
+}
+
 RowsRule prelu_rule(const Node& node) {
   return [name = node.params.at("slope")](const Inputs& in, const ParameterStore& parameters) {
     return distribution::elementwise({in[0], parameters.at(name)}, [](const Inputs& x) {
@@ -176,6 +188,7 @@ at::Tensor pad_rows(const models::Pad& op, const at::Tensor& rows, const models:
 RowsRule rule_of(const Node& node, bool one_source, const models::Shape& shape) {
   if (const auto* op = models::get_if<models::Elementwise>(node)) return function_rule(*op);
   if (models::is<models::PRelu>(node)) return prelu_rule(node);
+  if (node.params.contains("scale")) return gate_rule(node);
   if (const auto* op = models::get_if<models::Binary>(node))
     return binary_rule(op->kind, one_source);
   if (models::is<models::MatMul>(node))

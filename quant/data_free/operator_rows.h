@@ -5,6 +5,7 @@
 //                        whole or negative see nothing nearer to 0 than 1/100 of the root mean
 //                        square of their input, on the side where they are defined; Sqrt and
 //                        positive powers that are not whole see 0 for what is negative
+//   HardSigmoid, HardSwish  with a scale per channel: of the rows
 //   Binary               of constants and of functions of one and the same tensor exact; else of
 //                        independent tensors (sub by its exact moments). Denominators and bases as
 //                        above

@@ -102,6 +102,9 @@ TEST(OperatorRows, OfFunctionsAgreeWithDrawnImages) {
     nodes.push_back(maps.function(name, op, maps.a));
   maps.net.model().parameters.set("slope", at::tensor({0.5F, -0.25F, 2.0F}).view({3, 1, 1}));
   nodes.push_back(maps.net.op("prelu", models::PRelu{}, {maps.a}, {{"slope", "slope"}}));
+  maps.net.model().parameters.set("scale", at::tensor({0.5F, 4.0F, 1.0F}).view({3, 1, 1}));
+  nodes.push_back(maps.net.op("gate", models::HardSigmoid{}, {maps.a}, {{"scale", "scale"}}));
+  nodes.push_back(maps.net.op("swish", models::HardSwish{}, {maps.a}, {{"scale", "scale"}}));
   const NodeId positive = maps.positive("positive", maps.b);
   for (const auto& [name, op] :
        std::vector<std::pair<std::string, Elementwise>>{{"log", {Function::log}},
