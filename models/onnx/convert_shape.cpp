@@ -158,6 +158,14 @@ void convert_unsqueeze(Call& call) {
   const auto x = call.activation(0);
   auto dims = without_batch(call.shape(x));
   const auto axes = call.integers_of("axes", 1).value_or(Dims{});
+  const auto rank = static_cast<std::int64_t>(call.shape(x).size());
+  if (axes == Dims{0} || axes == Dims{-rank - 1}) {
+    dims.insert(dims.begin(), 1);
+    Dims order(static_cast<std::size_t>(rank) + 1);
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[0], order[1]);
+    return bind_permuted(call, call.part(Reshape{dims}, {x}), order);
+  }
   for (const auto axis : from_front(call, axes, call.shape(x).size() + axes.size())) {
     dims.insert(dims.begin() + (axis - 1), 1);
   }

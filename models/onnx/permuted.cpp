@@ -10,8 +10,8 @@ using Dims = std::vector<std::int64_t>;
 
 class Permuted {
  public:
-  explicit Permuted(Call& call)
-      : call_(call), x_(call.value(0).node), order_(*call.value(0).permuted) {}
+  explicit Permuted(Call& call, std::size_t input = 0)
+      : call_(call), x_(call.value(input).node), order_(*call.value(input).permuted) {}
 
   void transpose() {
     const auto perm = call_.integers("perm").value_or(Dims{});
@@ -73,6 +73,12 @@ class Permuted {
     bind_without(x_, axis, 0);
   }
 
+  // A sum or product with one number, of which 0 or 1 leaves x as it is.
+  void combine(const Op& op, double number, double neutral) {
+    const bool same = number == neutral;
+    bind_permuted(call_, same ? x_ : call_.part(op, {x_, call_.made_up(number)}), order_);
+  }
+
  private:
   std::int64_t size_of(std::int64_t axis) const {
     return call_.shape(x_)[static_cast<std::size_t>(axis)];
@@ -105,13 +111,33 @@ class Permuted {
     Dims order;
     for (const auto one : order_)
       if (one != axis) order.push_back(one - (one > axis ? 1 : 0));
-    bind_permuted(call_, call_.part(Reshape{dims}, {x}), order, output);
+    const Node& node = call_.model().graph[x];
+    const bool back = is<Reshape>(node) && without_batch(call_.shape(node.inputs[0])) == dims;
+    bind_permuted(call_, back ? node.inputs[0] : call_.part(Reshape{dims}, {x}), order, output);
   }
+
+  static Dims without_batch(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
 
   Call& call_;
   const NodeId x_;
   const Dims order_;
 };
+
+// Add or Mul of such a value and a constant of one element.
+bool combine_with_number(Call& call) {
+  const auto& type = call.node().op_type;
+  if ((type != "Add" && type != "Mul") || !call.has(0) || !call.has(1)) return false;
+  const std::size_t input = call.value(0).permuted ? 0 : 1;
+  const std::size_t other = 1 - input;
+  if (!call.value(input).permuted || !call.is_constant(other) || call.constant(other).numel() != 1)
+    return false;
+  const double number = call.scalar(other);
+  if (type == "Add")
+    Permuted(call, input).combine(Add{}, number, 0);
+  else
+    Permuted(call, input).combine(Mul{}, number, 1);
+  return true;
+}
 
 }  // namespace
 
@@ -126,6 +152,7 @@ void bind_permuted(Call& call, NodeId x, const Dims& order, std::size_t output) 
 }
 
 bool convert_permuted(Call& call) {
+  if (combine_with_number(call)) return true;
   if (!call.has(0) || !call.value(0).permuted) return false;
   const auto& type = call.node().op_type;
   if (type == "Transpose")

@@ -8,6 +8,8 @@
 #include <ATen/ops/pad.h>
 #include <ATen/ops/pixel_shuffle.h>
 #include <ATen/ops/pixel_unshuffle.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/upsample_bicubic2d.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/upsample_nearest2d.h>
@@ -206,6 +208,31 @@ TEST(AveragePool, DilatedWindowsAreConvolutions) {
     const auto taps = include ? sums(image()) * 0 + 4 : sums(image() * 0 + 1);
     expect_near(file.run(image()), sums(image()) / taps);
   }
+}
+
+// An assignment of PaddlePaddle: a dimension before the batch, a sum with 0, and back.
+TEST(BeforeTheBatch, ADimensionComesAndGoes) {
+  const auto around = [](const std::string& type, float number, bool first) {
+    OnnxFile file(13, kImage);
+    file.initializer("axes", at::tensor({std::int64_t{0}}))
+        .initializer("number", at::tensor({number}))
+        .node("Relu", {"x"}, {"r"})
+        .node("Unsqueeze", {"r", "axes"}, {"u"})
+        .node(type, first ? Names{"number", "u"} : Names{"u", "number"}, {"s"})
+        .node("Squeeze", {"s", "axes"}, {"y"});
+    return file;
+  };
+  const auto relu = at::relu(image());
+  const auto same = around("Add", 0, false);
+  expect_near(same.run(image()), relu);
+  const auto graph = same.import().graph;
+  EXPECT_TRUE(is<Clip>(graph[graph.output]) || is<Flatten>(graph[graph.output]));
+  expect_near(around("Mul", 1, true).run(image()), relu);
+  expect_near(around("Add", 0.5F, true).run(image()), relu + 0.5);
+  expect_near(around("Mul", -2, false).run(image()), relu * -2);
+  OnnxFile left(13, kImage);
+  left.initializer("axes", at::tensor({std::int64_t{0}})).node("Unsqueeze", {"x", "axes"}, {"y"});
+  EXPECT_NE(refusal(left).find("batch"), std::string::npos);
 }
 
 }  // namespace
