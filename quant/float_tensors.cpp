@@ -28,8 +28,10 @@ std::vector<std::string> float_tensors(const Student& student) {
   const Graph& graph = student.graph;
   const auto& rules = target_rules(student.options.target);
   std::set<NodeId> tensors;
-  for (const auto& node : graph.nodes) {
-    if (!computes(node)) continue;
+  const auto parts = float_parts(graph, rules);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (!computes(node) || parts[i]) continue;
     for (NodeId id : node.inputs) {
       while (is_pass_through(rules, graph[id])) id = graph[id].inputs[0];
       if (!models::is<models::Custom>(graph[id])) tensors.insert(id);

@@ -19,6 +19,27 @@ bool is_float_island(const models::Node& node) {
          models::is<models::Softmax>(node);
 }
 
+namespace {
+
+bool reads_floats(const Graph& graph, const std::vector<bool>& floats, const models::Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+    return floats[input] || models::is<models::Parameter>(graph[input]);
+  });
+}
+
+}  // namespace
+
+std::vector<bool> float_parts(const Graph& graph, const TargetRules& rules) {
+  std::vector<bool> floats(graph.nodes.size());
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const auto& node = graph.nodes[i];
+    const bool joins = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
+                       is_pass_through(rules, node);
+    floats[i] = is_float_island(node) || (joins && reads_floats(graph, floats, node));
+  }
+  return floats;
+}
+
 Ends find_ends(const Graph& graph) {
   const std::size_t n = graph.nodes.size();
   std::vector<bool> behind(n);
@@ -72,9 +93,8 @@ class DeployPlacer {
         weights_(named_weights(graph, options)),
         inputs_(
             named_bits(graph, options.activations.layer_bits, "quantize.activations.layer_bits")),
-        consumers_(graph.consumers()) {
-    find_float_parts();
-  }
+        consumers_(graph.consumers()),
+        floats_(float_parts(graph, rules_)) {}
 
   Placement place() const {
     Placement placement;
@@ -112,30 +132,12 @@ class DeployPlacer {
     if (!node.inputs.empty() && has_tail_ && ends_.last[id] && !is_layer(node)) return kFloatInput;
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
     if (!is_layer(node))
-      return rules_.layers_alone || reads_floats(node) ? kFloatInput : options_.add_bits;
+      return rules_.layers_alone || reads_floats(graph_, floats_, node) ? kFloatInput
+                                                                        : options_.add_bits;
     if (inputs_[id]) return inputs_[id];
     if (ends_.first[id]) return options_.image_bits;
     if (ends_.second[id] && options_.second_input_bits) return options_.second_input_bits;
     return ends_.last[id] ? end_bits() : options_.activations.num_bits;
-  }
-
-  bool reads_floats(const models::Node& node) const {
-    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-      return floats_[input] || models::is<models::Parameter>(graph_[input]);
-    });
-  }
-
-  // Index = NodeId: the operators of float islands and what between them only adds, multiplies or
-  // moves. No code lies in there: the variance of a normalisation, rounded to the code of zero,
-  // would become its divisor.
-  void find_float_parts() {
-    floats_.resize(graph_.nodes.size());
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const auto& node = graph_.nodes[i];
-      const bool joins = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
-                         is_pass_through(rules_, node);
-      floats_[i] = is_float_island(node) || (joins && reads_floats(node));
-    }
   }
 
   // The consumer becomes one with `id` when integers run, so nothing is quantized between them.
