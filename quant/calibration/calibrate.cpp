@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "models/execute.h"
@@ -57,12 +58,24 @@ double error_power(const Graph& graph, NodeId source, const QuantizerSpec& spec)
   return spec.num_bits < 8 ? 4 : 5;
 }
 
+// With the deviations of BatchNorm times `factor`.
+models::ParameterStore with_reach(const Graph& graph, const models::ParameterStore& parameters,
+                                  double factor) {
+  auto wider = parameters;
+  std::set<std::string> gammas;
+  for (const auto& node : graph.nodes)
+    if (models::is<models::BatchNorm>(node)) gammas.insert(node.params.at("gamma"));
+  for (const auto& name : gammas) wider.set(name, parameters.at(name).mul(factor));
+  return wider;
+}
+
 // The ranges with the least error under the distributions that BatchNorm statistics imply.
 class Statistics {
  public:
   explicit Statistics(const Student& student)
       : graph_(student.graph),
-        values_(graph_, student.parameters, sources(graph_), Purpose::ranges,
+        values_(graph_, with_reach(graph_, student.parameters, reach(student.options)),
+                sources(graph_), Purpose::ranges,
                 pixel_law(student.options.image_lo, student.options.image_hi)) {}
 
   Range range(NodeId source, const QuantizerSpec& spec) const {
@@ -70,6 +83,11 @@ class Statistics {
   }
 
  private:
+  // With fewer bits a code more of the tail costs all others too much.
+  static double reach(const QuantOptions& options) {
+    return options.activations.num_bits < 8 ? 1 : options.reach;
+  }
+
   static std::vector<NodeId> sources(const Graph& graph) {
     std::vector<NodeId> nodes;
     for (NodeId id : activation_sites(graph)) nodes.push_back(unquantized(graph, id));
