@@ -24,9 +24,7 @@ int recipes(const Arguments& arguments) {
                   s.range.empty() ? "" : " (", s.range.c_str(), s.range.empty() ? "" : ")",
                   s.source.empty() ? "" : "; ", s.source.c_str());
   } else if (flags.has("name")) {
-    const Recipe recipe = load_recipe(flags.list("name").front(), flags.list("set"));
-    for (const std::string& warning : recipe.warnings) std::cerr << warning << "\n";
-    std::cout << to_yaml(recipe);
+    std::cout << to_yaml(load_recipe(flags.list("name").front(), flags.list("set")));
   } else {
     for (const std::string& name : recipe_names()) {
       const Recipe recipe = load_recipe(name);

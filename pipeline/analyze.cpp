@@ -60,7 +60,7 @@ AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, Anal
   if (options.recipe.finetune.iterations < 2)
     throw Error(ErrorCode::usage,
                 "an analysis looks at a training: finetune.iterations is 2 or more");
-  pipeline::start_process(options.recipe, observer);
+  pipeline::start_process(options.recipe.process, observer);
   const models::Model teacher =
       pipeline::load_float(path, options.recipe.model, options.recipe.process.device);
   models::require_batch_norm(teacher);

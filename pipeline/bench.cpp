@@ -66,7 +66,7 @@ class Bench {
   Bench(const BenchOptions& options, Observer& observer)
       : options_(options), recipe_(options.recipe), observer_(observer) {
     check(options);
-    const Device device = pipeline::start_process(recipe_, observer);
+    const Device device = pipeline::start_process(recipe_.process, observer);
     device_ = c10::Device(device == Device::cuda ? c10::kCUDA : c10::kCPU);
     // First, so that a file that cannot be read is told at once.
     if (options.sweep ? !varies_network(*options.sweep) : options.train_step) teacher_ = load();

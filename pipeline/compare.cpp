@@ -89,7 +89,7 @@ class Comparison {
   Comparison(const std::filesystem::path& a, const std::filesystem::path& b,
              const CompareOptions& options, Observer& observer)
       : options_(options), recipe_(options.recipe), observer_(observer) {
-    const Device device = pipeline::start_process(recipe_, observer);
+    const Device device = pipeline::start_process(recipe_.process, observer);
     a_ = pipeline::load_any(a, recipe_.model, device);
     b_ = pipeline::load_any(b, recipe_.model, device);
     result_.a = a.string();

@@ -39,7 +39,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   Recipe recipe = options.recipe;
   validate(recipe);
   pipeline::require_image_form(options.form, output);
-  pipeline::start_process(recipe, observer);
+  pipeline::start_process(recipe.process, observer);
   models::Model teacher = pipeline::load_float(model_path, recipe.model, recipe.process.device);
   std::optional<eval::Preprocessing> preprocessing;
   const auto pixels = pipeline::resolve_preprocessing(teacher, recipe, observer);

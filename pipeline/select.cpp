@@ -31,7 +31,7 @@ class Selection {
     if (recipe.data.preset.empty())
       static_cast<PreprocessingOptions&>(recipe.data) = eval::overlay(run.data, recipe.data);
     validate(recipe);
-    pipeline::start_process(recipe, observer);
+    pipeline::start_process(recipe.process, observer);
     if (!options.model.empty()) report_.model = options.model.string();
     const std::string sha256 = formats::sha256_of_model(report_.model);
     if (sha256 != report_.source_sha256)

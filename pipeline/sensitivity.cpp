@@ -17,7 +17,7 @@ namespace {
 SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe recipe,
                                      Observer& observer) {
   validate(recipe);
-  pipeline::start_process(recipe, observer);
+  pipeline::start_process(recipe.process, observer);
   const models::Model teacher = pipeline::load_float(path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);
   pipeline::resolve_preprocessing(teacher, recipe, observer);

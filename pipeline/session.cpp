@@ -33,12 +33,6 @@ Device start_process(const ProcessOptions& options, Observer& observer) {
   return cuda ? Device::cuda : Device::cpu;
 }
 
-Device start_process(const Recipe& recipe, Observer& observer) {
-  for (const std::string& warning : recipe.warnings)
-    observer.on_message(LogLevel::warning, warning);
-  return start_process(recipe.process, observer);
-}
-
 void move_to(models::ParameterStore& parameters, Device device) {
   const bool cuda = device == Device::cuda || (device == Device::automatic && at::hasCUDA());
   const at::Device target(cuda ? at::kCUDA : at::kCPU);

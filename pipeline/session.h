@@ -14,9 +14,6 @@ namespace zsq::pipeline {
 // which the observer is told.
 Device start_process(const ProcessOptions& options, Observer& observer);
 
-// The same with a recipe's options; the observer is told the recipe's warnings.
-Device start_process(const Recipe& recipe, Observer& observer);
-
 // Device::automatic: where start_process() has put the process.
 void move_to(models::ParameterStore& parameters, Device device);
 

@@ -10,7 +10,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "recipes/aliases.h"
 #include "recipes/builtin.h"
 #include "recipes/read_text.h"
 #include "recipes/values.h"
@@ -51,21 +50,13 @@ std::string unknown_key_message(const std::string& key) {
 
 bool is_setting(const std::string& key) {
   const auto& keys = setting_keys();
-  return recipes::is_feature_weight(key) || std::find(keys.begin(), keys.end(), key) != keys.end();
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 bool is_section(const std::string& key) {
   const auto& keys = setting_keys();
-  return recipes::is_former_section(key) ||
-         std::any_of(keys.begin(), keys.end(),
+  return std::any_of(keys.begin(), keys.end(),
                      [&](const std::string& known) { return known.starts_with(key + "."); });
-}
-
-void warn_of_rename(Recipe& recipe, const std::string& where, const std::string& before,
-                    const std::string& now) {
-  if (before != now)
-    recipe.warnings.push_back(where + ": '" + before + "' is now called '" + now +
-                              "'; the former name works until version 1.0");
 }
 
 // A preset is a set of keys: it replaces those that were given before it. Of the two forms of the
@@ -76,25 +67,8 @@ void replace_earlier(DataOptions& data, const std::string& key) {
   if (key == "data.crop_fraction" && data.crop_fraction) data.resize.reset();
 }
 
-void set_feature_weight(Recipe& recipe, const std::string& given, const RawValue& raw,
-                        const std::string& where) {
-  auto& terms = recipe.finetune.loss_terms;
-  if (terms.size() != 2)
-    fail(where, "'" + given + "' is the weight of a feature loss, and none was chosen before it; " +
-                    "write finetune.loss_terms: [kl_divergence=1, feature_mse=100]");
-  recipes::parse_value(raw, terms[1].weight);
-  warn_of_rename(recipe, where, given, "finetune.loss_terms");
-}
-
-void set_value(Recipe& recipe, const std::string& given, RawValue raw, const std::string& where) {
-  const std::string key = recipes::current_key(given);
-  if (recipes::is_feature_weight(key)) return set_feature_weight(recipe, given, raw, where);
-  warn_of_rename(recipe, where, given, key);
-  for (std::string& item : raw.items) {
-    const std::string value = recipes::current_value(key, item);
-    warn_of_rename(recipe, where, item, value);
-    item = value;
-  }
+void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
+               const std::string& where) {
   bool found = false;
   visit_recipe_settings(
       [&](const SettingInfo& info, auto& value) {
@@ -146,9 +120,7 @@ class Loader {
   }
 
  private:
-  void load(const std::string& given, const fs::path& folder, const std::string& where) {
-    const std::string name = recipes::current_recipe(given);
-    warn_of_rename(recipe_, where, given, name);
+  void load(const std::string& name, const fs::path& folder, const std::string& where) {
     // Each of a few files that extend the next one twice would be read twice as often.
     if (++loaded_ > kMaxLoaded)
       fail(where, "recipes extend more than " + std::to_string(kMaxLoaded) + " others");
@@ -198,14 +170,14 @@ class Loader {
     const std::string where = place(source, name);
     if (!name.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
     const std::string key = prefix + name.Scalar();
-    if (!seen.insert(recipes::current_key(key)).second) fail(where, "'" + key + "' is given twice");
+    if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
     if (key == "extends") return;
     if (key == "about" || key == "expects") {
       if (!value.IsScalar()) fail(where, "'" + key + "' is one line of text");
       (key == "about" ? recipe_.about : recipe_.expects) = value.Scalar();
     } else if (value.IsMap() && is_section(key)) {
       read_map(source, value, key + ".");
-    } else if (!is_setting(recipes::current_key(key))) {
+    } else if (!is_setting(key)) {
       fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
                                   : unknown_key_message(key));
     } else {

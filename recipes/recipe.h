@@ -19,7 +19,6 @@ struct Recipe {
   std::string name;     // as asked for: "deploy", "paper/ait_resnet18_w4a4", "my.yaml"
   std::string about;    // one line for a reader
   std::string expects;  // published result that the recipe reproduces; empty if there is none
-  std::vector<std::string> warnings;  // former names that were used to describe it
 
   ModelSettings model;
   DataOptions data;

@@ -54,7 +54,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
   if (options.min_agreement > 0 && recipe.process.agreement_images == 0)
     throw Error(ErrorCode::usage,
                 "min_agreement needs synthetic images to measure with: process.agreement_images");
-  recipe.process.device = start_process(recipe, observer);
+  recipe.process.device = start_process(recipe.process, observer);
   return recipe;
 }
 

@@ -178,6 +178,16 @@ TEST_F(RecipeTest, UnknownKeysNameFileLineAndNearest) {
   EXPECT_HAS(message_of([] { load_recipe("deplyo"); }), "did you mean 'deploy'");
 }
 
+// Names from before the first release are as unknown as any other, and lead to those of today where
+// these are near.
+TEST_F(RecipeTest, UnreleasedNamesAreUnknown) {
+  const auto error = [](const std::string& o) {
+    return message_of([&] { load_recipe("deploy", {o}); });
+  };
+  EXPECT_HAS(error("finetune.lr_scale=0.5"), "'finetune.lr_scale' is not a recipe key");
+  EXPECT_HAS(error("finetune.checks=3"), "'finetune.checks' is not a recipe key");
+}
+
 TEST_F(RecipeTest, WrongTypesAndRangesNameKeyAndValue) {
   const auto error = [](const std::string& o) {
     return message_of([&] { load_recipe("deploy", {o}); });
