@@ -8,7 +8,7 @@ import pathlib
 import sys
 import tempfile
 import warnings
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Iterator, Optional, TypeGuard, Union, cast
 
 from ._errors import UNSUPPORTED_MODEL, ZsqError
 
@@ -16,13 +16,13 @@ from ._errors import UNSUPPORTED_MODEL, ZsqError
 Model = Union[str, "os.PathLike[str]", Any]
 
 
-def is_module(model: Model) -> bool:
+def is_module(model: Model) -> TypeGuard[Any]:
     """A torch.nn.Module; torch is not imported to find that out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def is_proto(model: Model) -> bool:
+def is_proto(model: Model) -> TypeGuard[Any]:
     """An onnx.ModelProto, whichever module of onnx defines it."""
     return type(model).__name__ == "ModelProto" and hasattr(model, "SerializeToString")
 
@@ -57,8 +57,8 @@ def as_file(model: Model, example: Any = None, keep: Optional[pathlib.Path] = No
         if is_module(model):
             yield str(_export(model, example, folder))
             return
-        path = folder / "original.onnx"
-        path.write_bytes(model.SerializeToString())
+        path, proto = folder / "original.onnx", cast(Any, model)
+        path.write_bytes(proto.SerializeToString())
         yield str(path)
 
 

@@ -53,7 +53,8 @@ class _Bars(Viewer):
     """A bar of tqdm for each phase, in notebooks a widget."""
 
     def __init__(self, tqdm: Any) -> None:
-        self._tqdm, self._bar, self._phase = tqdm, None, ""
+        self._tqdm, self._phase = tqdm, ""
+        self._bar: Any = None
 
     def show(self, progress: Progress) -> bool:
         if self._bar is None or progress.phase != self._phase or progress.step < self._bar.n:
