@@ -39,6 +39,15 @@
 #define ZSQ_API
 #endif
 
+// The version of this header, which the build fills in from the project's; zsq_version() has that
+// of the library that was loaded.
+// clang-format off
+#define ZSQ_VERSION "@PROJECT_VERSION@"
+#define ZSQ_VERSION_MAJOR @PROJECT_VERSION_MAJOR@
+#define ZSQ_VERSION_MINOR @PROJECT_VERSION_MINOR@
+#define ZSQ_VERSION_PATCH @PROJECT_VERSION_PATCH@
+// clang-format on
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -79,7 +88,7 @@ typedef void (*zsq_message_callback)(void* user, zsq_level level, const char* te
 
 // NOLINTEND(modernize-use-using)
 
-// "0.1.0".
+// Of the library, as ZSQ_VERSION.
 ZSQ_API const char* zsq_version(void);
 
 // "ok", "internal error", "usage", ...; "unknown status" for a number that is none.

@@ -93,7 +93,7 @@ def load() -> Any:
 
 
 def version() -> str:
-    """Of the library: "0.1.0"."""
+    """Of the library: "0.2.0"."""
     return str(load().zsq_version().decode())
 
 

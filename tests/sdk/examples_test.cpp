@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same example in three languages: what it hands back, and that Ctrl-C ends it.
+// The same example in three languages: what it hands back, and that Ctrl-C ends it. The program and
+// the Python package give the same bytes.
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -92,6 +94,25 @@ TEST_P(FolderPipeline, StopsOnCtrlC) {
 
 INSTANTIATE_TEST_SUITE_P(In, FolderPipeline,
                          ::testing::Values(ZSQ_EXAMPLE_C, ZSQ_EXAMPLE_CPP, ZSQ_EXAMPLE_PYTHON));
+
+TEST(SameBytes, FromTheShellAndFromPython) {
+  const TempFolder folder;
+  const std::string model = tiny().model, shell = (folder / "shell").string(),
+                    python = (folder / "python").string();
+  const std::string expected = expected_model(folder / "expected");
+  ASSERT_FALSE(expected.empty());
+  const std::string by_program =
+      ZSQ_PROGRAM " quantize " + model + " -o " + shell +
+      " --recipe instant --scheme W6A6 --preset cifar10 --threads 1 --quiet > /dev/null";
+  ASSERT_EQ(std::system(by_program.c_str()), 0) << by_program;
+  EXPECT_EQ(text_of(folder / "shell" / "model.onnx"), expected);
+  setenv("ZSQ_LIBRARY", ZSQ_LIBRARY, 1);
+  const std::string by_package = ZSQ_PYTHON " -c 'import zsq; zsq.quantize(\"" + model +
+                                 "\", \"W6A6\", \"" + python +
+                                 "\", recipe=\"instant\", preset=\"cifar10\", threads=1)'";
+  ASSERT_EQ(std::system(by_package.c_str()), 0) << by_package;
+  EXPECT_EQ(text_of(folder / "python" / "model.onnx"), expected);
+}
 
 }  // namespace
 }  // namespace zsq::test

@@ -22,7 +22,10 @@ TEST(C, StatusesAreTheExitCodesOfTheProgram) {
     EXPECT_EQ(static_cast<int>(status), exit_code(code));
   EXPECT_STREQ(zsq_status_name(ZSQ_STOPPED), "stopped");
   EXPECT_STREQ(zsq_status_name(static_cast<zsq_status>(76)), "unknown status");
-  EXPECT_STREQ(zsq_version(), "0.1.0");
+  EXPECT_STREQ(zsq_version(), ZSQ_VERSION);
+  EXPECT_EQ(std::to_string(ZSQ_VERSION_MAJOR) + "." + std::to_string(ZSQ_VERSION_MINOR) + "." +
+                std::to_string(ZSQ_VERSION_PATCH),
+            ZSQ_VERSION);
 }
 
 TEST(C, NullIsRefusedByName) {
