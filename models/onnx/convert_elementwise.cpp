@@ -151,6 +151,8 @@ void convert_identity(Call& call) { call.bind(call.value(0)); }
 void convert_cast(Call& call) {
   const auto to = call.integer("to", 0);
   const bool floating = to == 1 || to == 10 || to == 11 || to == 16;
+  constexpr std::int64_t kBool = 9;
+  if (to == kBool && cast_condition(call)) return;
   if (!floating) call.fail("an activation can be cast to a floating-point type only");
   call.bind(call.value(0));
 }

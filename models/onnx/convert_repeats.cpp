@@ -6,6 +6,7 @@
 
 #include "models/onnx/broadcast.h"
 #include "models/onnx/converters.h"
+#include "models/onnx/rearrange.h"
 
 namespace zsq::models::onnx {
 namespace {
@@ -29,8 +30,11 @@ void gather_row(Call& call, NodeId whole) {
   reshape_to(call, whole, {sizes.begin() + 1, sizes.end()});
 }
 
-// The given places along an axis, neighbours in one slice.
+}  // namespace
+
 NodeId pick(Call& call, NodeId x, std::int64_t axis, const Dims& places) {
+  if (places.empty() || std::ssize(places) > kMaxParts)
+    call.fail("picks nothing, or too many places");
   std::vector<NodeId> parts;
   for (std::size_t i = 0; i < places.size();) {
     auto end = i + 1;
@@ -40,8 +44,6 @@ NodeId pick(Call& call, NodeId x, std::int64_t axis, const Dims& places) {
   }
   return parts.size() == 1 ? parts[0] : call.part(Concat{axis}, parts);
 }
-
-}  // namespace
 
 void convert_gather(Call& call) {
   if (!call.is_constant(1)) call.fail("the indices must be constants");
@@ -58,13 +60,16 @@ void convert_gather(Call& call) {
     place += place < 0 ? size : 0;
     if (place < 0 || place >= size) call.fail("an index is out of range");
   }
-  if (places.empty() || static_cast<std::int64_t>(places.size()) > kMaxParts)
-    call.fail("picks nothing, or too many places");
   Dims dims(shape.begin() + 1, shape.begin() + axis);
   const auto indices = call.constant(1).sizes();
   dims.insert(dims.end(), indices.begin(), indices.end());
   dims.insert(dims.end(), shape.begin() + axis + 1, shape.end());
   reshape_to(call, pick(call, x, axis, places), dims);
+}
+
+// Where the batch is not first: models/onnx/permuted.cpp.
+void convert_gather_nd(Call& call) {
+  call.fail("takes single values of the images; only whole rows of one dimension are known");
 }
 
 // Both shapes broadcast, so a 1 in the asked one leaves the dimension as it is.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "models/onnx/broadcast.h"
 #include "models/onnx/canonicalize.h"
 #include "models/onnx/converters.h"
 #include "models/onnx/permuted.h"
@@ -189,14 +193,79 @@ void convert_transpose(Call& call) {
   call.emit(Transpose{perm}, {x});
 }
 
-void convert_concat(Call& call) {
+namespace {
+
+// What Concat makes of its constants: pads of the activations beside them, and values in these.
+struct FilledParts {
   std::vector<NodeId> parts;
-  for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.activation(i));
+  at::Tensor values;  // [1, ...], of the whole; 0 where the activations are
+};
+
+// [1, ...] with the sizes of an activation but along the axis.
+at::Tensor constant_part(const Call& call, std::size_t input, const Shape& shape,
+                         std::int64_t axis) {
+  auto constant = without_batch_rows(call, call.constant(input), shape.size()).to(at::kFloat);
+  auto expected = shape;
+  expected[0] = 1;
+  if (constant.dim() == std::ssize(shape))
+    expected[static_cast<std::size_t>(axis)] = constant.size(axis);
+  if (constant.sizes() != at::IntArrayRef(expected))
+    call.fail("the sizes of a constant do not fit those of the image");
+  return constant;
+}
+
+FilledParts fill_parts(Call& call, const Shape& shape, std::int64_t axis) {
+  FilledParts filled;
+  std::vector<at::Tensor> values;
+  std::vector<Pad> pads;
+  std::int64_t before = 0;  // of the first activation
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    if (!call.is_constant(i)) {
+      filled.parts.push_back(call.activation(i));
+      pads.push_back({Dims(shape.size(), 0), Dims(shape.size(), 0)});
+      auto zeros = call.shape(filled.parts.back());
+      zeros[0] = 1;
+      call.charge(static_cast<double>(product(zeros)), at::kFloat);
+      values.push_back(at::zeros(zeros, at::kFloat));
+      continue;
+    }
+    values.push_back(constant_part(call, i, shape, axis));
+    (pads.empty() ? before : pads.back().after[static_cast<std::size_t>(axis)]) +=
+        values.back().size(axis);
+  }
+  pads[0].before[static_cast<std::size_t>(axis)] = before;
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    const auto at = static_cast<std::size_t>(axis);
+    if (pads[i].before[at] + pads[i].after[at] > 0)
+      filled.parts[i] = call.part(pads[i], {filled.parts[i]});
+  }
+  filled.values = at::cat(values, axis);
+  return filled;
+}
+
+}  // namespace
+
+void convert_concat(Call& call) {
+  std::size_t first = 0;
+  while (call.is_constant(first)) ++first;
+  const Shape shape = call.shape(call.activation(first));
   auto axis = call.integer("axis", 1);
-  axis += axis < 0 ? static_cast<std::int64_t>(call.shape(parts[0]).size()) : 0;
+  axis += axis < 0 ? std::ssize(shape) : 0;
   if (axis < 1) call.fail("the batch cannot be the axis");
-  if (parts.size() == 1) return call.bind({parts[0], {}});
-  call.emit(Concat{axis}, parts);
+  if (axis >= std::ssize(shape)) call.fail("the axis is out of range");
+  bool constants = false;
+  for (std::size_t i = 0; i < call.inputs(); ++i) constants = constants || call.is_constant(i);
+  if (!constants) {
+    std::vector<NodeId> parts;
+    for (std::size_t i = 0; i < call.inputs(); ++i) parts.push_back(call.activation(i));
+    if (parts.size() == 1) return call.bind({parts[0], {}});
+    call.emit(Concat{axis}, parts);
+    return;
+  }
+  const auto [parts, values] = fill_parts(call, shape, axis);
+  auto y = parts.size() == 1 ? parts[0] : call.part(Concat{axis}, parts);
+  if (values.any().item<bool>()) y = call.part(Add{}, {y, call.made_up(values)});
+  call.bind({y, {}});
 }
 
 }  // namespace zsq::models::onnx

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/onnx/converters.h"
+#include "models/onnx/rearrange.h"
 
 namespace zsq::models::onnx {
 namespace {
@@ -89,6 +90,20 @@ at::Tensor fold_slice(const Call& call) {
   return x;
 }
 
+namespace {
+
+// As Python's x[start:end:step] of a negative step.
+NodeId backwards(Call& call, NodeId x, const Range& range, std::int64_t size) {
+  const auto bound = [&](std::int64_t at) {
+    return std::clamp(at < 0 ? at + size : at, std::int64_t{-1}, size - 1);
+  };
+  Dims places;
+  for (auto at = bound(range.start); at > bound(range.end); at += range.step) places.push_back(at);
+  return pick(call, x, range.axis, places);
+}
+
+}  // namespace
+
 void convert_slice(Call& call) {
   auto x = call.activation(0);
   const auto dimensions = static_cast<std::int64_t>(call.shape(x).size());
@@ -99,8 +114,12 @@ void convert_slice(Call& call) {
       if (batch && call.is_batch(at)) return size;
       return std::clamp(at < 0 ? at + size : at, std::int64_t{0}, size);
     };
+    if (range.step < 0 && !batch) {
+      x = backwards(call, x, range, size);
+      continue;
+    }
     const Slice slice{range.axis, index(range.start), index(range.end), range.step};
-    if (slice.step < 1) call.fail("an activation cannot be sliced backwards");
+    if (slice.step < 1) call.fail("the batch cannot be sliced backwards");
     if (slice.start == 0 && slice.end == size && slice.step == 1) continue;
     if (batch) call.fail("the batch cannot be sliced");
     if (slice.start >= slice.end) call.fail("nothing is left");

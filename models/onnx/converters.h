@@ -75,8 +75,19 @@ void convert_concat(Call&);
 
 // convert_repeats.cpp
 void convert_gather(Call&);
+void convert_gather_nd(Call&);  // along one dimension
 void convert_expand(Call&);
 void convert_tile(Call&);
+
+// convert_logic.cpp
+void convert_compare(Call&);  // Greater, GreaterOrEqual, Less, LessOrEqual
+void convert_logical(Call&);  // And, Or
+void convert_not(Call&);
+void convert_where(Call&);
+bool cast_condition(Call&);  // false: input 0 is not 1 or 0
+
+// convert_einsum.cpp
+void convert_einsum(Call&);
 
 // convert_slices.cpp
 void convert_slice(Call&);

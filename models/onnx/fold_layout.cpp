@@ -50,6 +50,12 @@ std::int64_t from_front(const Call& call, std::int64_t axis, std::int64_t dimens
   return axis;
 }
 
+// A constant with values for each image has them alike: it is kept for one, which broadcasts.
+Dims of_one_image(Dims shape) {
+  if (shape.size() > 1 && shape[0] == kBatch) shape[0] = 1;
+  return shape;
+}
+
 // A shape read from a constant must not be made of the open batch. What it makes counts before it
 // is made; small constants are free.
 Dims known_shape(const Call& call, Dims dims, at::ScalarType type) {
@@ -77,7 +83,8 @@ at::Tensor fold_constant(const Call& call) {
 
 at::Tensor fold_constant_of_shape(const Call& call) {
   const auto value = call.tensor("value");
-  const auto shape = known_shape(call, call.integers(0), value ? value->scalar_type() : at::kFloat);
+  const auto type = value ? value->scalar_type() : at::kFloat;
+  const auto shape = known_shape(call, of_one_image(call.integers(0)), type);
   return value ? value->reshape({}).expand(shape).contiguous() : at::zeros(shape, at::kFloat);
 }
 
@@ -173,7 +180,7 @@ at::Tensor fold_transpose(const Call& call) {
 
 at::Tensor fold_expand(const Call& call) {
   const auto& x = call.constant(0);
-  auto shape = known_shape(call, call.integers(1), x.scalar_type());
+  auto shape = known_shape(call, of_one_image(call.integers(1)), x.scalar_type());
   // Broadcasting both ways: a 1 in the asked shape leaves the dimension as it is.
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto from = x.dim() - static_cast<std::int64_t>(shape.size() - i);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/onnx/rearrange.h"
+
 namespace zsq::models::onnx {
 namespace {
 
@@ -27,12 +29,18 @@ class Permuted {
 
   void gather() {
     const auto axis = own(call_.integer("axis", 0));
-    const auto places = call_.integers(1);
-    if (places.size() != 1) call_.fail("takes more than one index of a dimension before the batch");
-    const auto place = within(places[0], axis);
-    const NodeId one = call_.part(cut(axis, place, place + 1), {x_});
-    if (call_.constant(1).dim() == 0) return bind_without(one, axis, 0);
-    bind_permuted(call_, one, order_);
+    if (call_.constant(1).dim() > 1) call_.fail("takes a table of places before the batch");
+    const NodeId taken = places_of(axis);
+    if (call_.constant(1).dim() == 0) return bind_without(taken, axis, 0);
+    bind_permuted(call_, taken, order_);
+  }
+
+  // Of indices [places, 1]: whole rows of the first dimension.
+  void gather_nd() {
+    const auto& indices = call_.constant(1);
+    if (indices.dim() != 2 || indices.size(1) != 1 || call_.integer("batch_dims", 0) != 0)
+      call_.fail("takes single values of the images; only whole rows of one dimension are known");
+    bind_permuted(call_, places_of(own(0)), order_);
   }
 
   void slice() {
@@ -97,6 +105,13 @@ class Permuted {
     return place;
   }
 
+  NodeId places_of(std::int64_t axis) {
+    if (axis == 0) call_.fail("the batch cannot be taken apart");
+    auto places = call_.integers(1);
+    for (auto& place : places) place = within(place, axis);
+    return pick(call_, x_, axis, places);
+  }
+
   Slice cut(std::int64_t axis, std::int64_t first, std::int64_t last) const {
     if (axis == 0) call_.fail("the batch cannot be taken apart");
     return {axis, first, last};
@@ -159,6 +174,8 @@ bool convert_permuted(Call& call) {
     Permuted(call).transpose();
   else if (type == "Gather" && call.is_constant(1))
     Permuted(call).gather();
+  else if (type == "GatherND" && call.is_constant(1))
+    Permuted(call).gather_nd();
   else if (type == "Slice" && call.has(3))
     Permuted(call).slice();
   else if (type == "Split")

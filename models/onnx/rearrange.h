@@ -15,4 +15,7 @@ NodeId spread_channels(Call& call, NodeId x, Pair block);
 // spread, and cropped, after it. False: its input is something else.
 bool normalize_before_spreading(Call& call, const std::string& name);
 
+// The given places along an axis, neighbours in one slice. Error if there are none, or too many.
+NodeId pick(Call& call, NodeId x, std::int64_t axis, const std::vector<std::int64_t>& places);
+
 }  // namespace zsq::models::onnx

@@ -402,6 +402,11 @@ def concat(net):
     parts = [net.x]
     for _ in range(net.whole(0, 2)):
         parts.append(net.partner(same=True))
+    if net.fixed_batch and net.coin(.3):
+        sizes = [*net.shape]
+        sizes[axis] = net.whole(1, 3)
+        row = net.rng.uniform(-1, 1, [1, *sizes[1:]]) if net.coin() else np.full([1, *sizes[1:]], .5)
+        parts.insert(net.whole(0, len(parts)), net.store(np.broadcast_to(row, sizes).astype(np.float32)))
     return net.add("Concat", net.shuffled(parts), axis=axis)
 
 
@@ -574,11 +579,60 @@ def sequence(net):
     return net.add("SequenceAt", [parts, net.integers(net.whole(0, net.shape[axis] - 1))])
 
 
+def comparison(net):
+    """A truth value for each value of x, or for each row of them."""
+    name = net.choose(["Greater", "Less"] + (["GreaterOrEqual", "LessOrEqual"] if net.opset >= 12 else []))
+    other = net.partner() if net.coin(.4) else net.constant(net.broadcastable(net.shape, batch=True))
+    return net.add(name, net.swapped(net.x, net.scalar(net.real(-.3, .3)) if net.coin(.4) else other))
+
+
+def chosen(net):
+    """What Where makes of comparisons, or a product with one."""
+    if net.opset < 9:
+        return None
+    condition = comparison(net)
+    if net.coin(.2):
+        condition = net.add(net.choose(["And", "Or"]), net.swapped(condition, comparison(net)))
+    if net.coin(.2):
+        condition = net.add("Not", [condition])
+    if net.coin(.2):
+        return net.add("Mul", net.swapped(net.x, net.add("Cast", [condition], to=TensorProto.FLOAT)))
+    draw = [lambda: net.x, net.partner, lambda: net.scalar(net.choose([0., -.5, 2.])),
+            lambda: net.constant(net.broadcastable(net.shape, batch=True))]
+    branches = [net.choose(draw)(), net.choose(draw)()]
+    return net.add("Where", [condition, *branches])
+
+
+def einsum(net):
+    if net.opset < 12 or len(net.shape) > 4:
+        return None
+    letters = "nchw"[:len(net.shape)]
+    equation = letters
+    inputs = [net.x]
+    if net.coin(.7):
+        labels = "".join(letter for letter in net.shuffled(letters[1:]) if net.coin(.6))
+        sizes = [net.shape[letters.index(letter)] for letter in labels]
+        if net.coin() and labels:
+            labels, sizes = labels + "k", [*sizes, net.whole(1, 3)]
+        if net.coin(.5):
+            other = net.constant(sizes)
+        else:  # one more activation: reduced to these letters
+            axes = [i for i in range(1, len(letters)) if letters[i] not in labels]
+            labels = "n" + "".join(letter for letter in letters[1:] if letter in labels)
+            other = net.partner(same=True)
+            other = net.reduced("ReduceMean", axes, False, other) if axes else other
+        swap = net.coin(.4)
+        inputs = [other, net.x] if swap else [net.x, other]
+        equation = f"{labels},{letters}" if swap else f"{letters},{labels}"
+    left = [letter for letter in net.shuffled(sorted(set(equation) - {",", "n"})) if net.coin(.75)]
+    return net.add("Einsum", inputs, equation=equation + "->n" + "".join(left)) if left else None
+
+
 STEPS = {
     unary: 3, with_alpha: 1, selu_hard_sigmoid: 1, gelu: 1, silu_in_parts: 1, clip: 1, relu6_in_parts: 1, nothing: .5,
     prelu: 1, with_constant: 5, of_two: 3, of_several: 1, gate: 3, conv: 4, deconv: 1.5, pool: 4, global_pool: .5,
     batch_norm: 2, instance_norm: 1, group_norm: 1, layer_norm: 1, layer_norm_in_parts: 1, response_norm: 1,
     matmul_constant: 3, matmul_two: 1, gemm: 2, reduction: 3, softmax: 1, flatten: .5, reshape: 2, squeeze: 1,
     transpose: 1, channels_last_part: 3, tokens: 2, concat: 2, cut: 2, split: 2, gather: 1, pad: 2, expand: 1, tile: 1,
-    rearranged: 1.5, resize: 3, upsample: 2, shape_arithmetic: 1, sequence: .3,
+    rearranged: 1.5, resize: 3, upsample: 2, shape_arithmetic: 1, sequence: .3, chosen: 1.5, einsum: 1,
 }

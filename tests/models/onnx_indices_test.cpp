@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also models/onnx/convert_repeats, models/onnx/fold_logic.
 // Places picked by index, repeats, and logic on constants, against plain ATen.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+
 #include "tests/models/operators.h"
 
 namespace zsq::models {
@@ -21,6 +24,50 @@ TEST(Gather, PlacesOfAnAxis) {
               image().index_select(3, table.flatten()).reshape({2, 4, 9, 2, 2}));
   EXPECT_NE(refusal(of(ints({0}), 0)).find("batch"), std::string::npos);
   EXPECT_NE(refusal(of(ints({4}), 1)).find("out of range"), std::string::npos);
+}
+
+TEST(Gather, BackwardsAndWholeRowsBeforeTheBatch) {
+  const auto sliced = OnnxFile(17, kImage)
+                          .initializer("starts", ints({-1, 6}))
+                          .initializer("ends", ints({-100, 1}))
+                          .initializer("axes", ints({1, 3}))
+                          .initializer("steps", ints({-1, -2}))
+                          .node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"});
+  expect_near(sliced.run(image()), image().flip(1).index_select(3, ints({6, 4, 2})));
+  // As PyTorch's exporter by torch.export writes x[:, [3, 1]].
+  const auto rows = OnnxFile(17, kImage)
+                        .initializer("places", ints({3, 1}).reshape({2, 1}))
+                        .node("Transpose", {"x"}, {"first"}, {{"perm", Ints{1, 0, 2, 3}}})
+                        .node("GatherND", {"first", "places"}, {"taken"})
+                        .node("Transpose", {"taken"}, {"y"}, {{"perm", Ints{1, 0, 2, 3}}});
+  expect_near(rows.run(image()), image().index_select(1, ints({3, 1})));
+  const auto single = OnnxFile(17, kImage)
+                          .initializer("places", ints({0, 1}).reshape({1, 2}))
+                          .node("GatherND", {"x", "places"}, {"y"});
+  EXPECT_NE(refusal(single).find("GatherND 'node_y': takes single values"), std::string::npos);
+}
+
+// Zeros and values of a constant beside, between and before activations, for an open batch too.
+TEST(Concat, OfConstants) {
+  const auto token = wave({1, 2, 9, 7}), zeros = at::zeros({2, 1, 9, 7});
+  OnnxFile file(17, kImage);
+  file.initializer("token", token)
+      .initializer("rest", ints({1, 9, 7}))
+      .initializer("first", ints({0}))
+      .initializer("second", ints({1}))
+      .node("Sin", {"x"}, {"sine"})
+      .node("Shape", {"x"}, {"shape"})
+      .node("Slice", {"shape", "first", "second"}, {"batch"})
+      .node("Concat", {"batch", "rest"}, {"sizes"}, {{"axis", std::int64_t{0}}})
+      .node("ConstantOfShape", {"sizes"}, {"zeros"})
+      .node("Concat", {"token", "x", "zeros", "sine", "token"}, {"y"}, {{"axis", std::int64_t{1}}});
+  const auto tokens = token.expand({2, 2, 9, 7});
+  const auto expected = at::cat({tokens, image(), zeros, image().sin(), tokens}, 1);
+  EXPECT_TRUE(file.run(image()).equal(expected.flatten(1)));
+  const auto other = refusal(OnnxFile(17, kImage)
+                                 .initializer("c", at::zeros({1, 1, 9, 6}))
+                                 .node("Concat", {"x", "c"}, {"y"}, {{"axis", std::int64_t{1}}}));
+  EXPECT_NE(other.find("Concat 'node_y': the sizes of a constant"), std::string::npos) << other;
 }
 
 TEST(Repeats, ExpandAndTile) {
