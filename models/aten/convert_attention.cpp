@@ -58,4 +58,12 @@ Value convert_attention(const Operation& op) {
   return make_tensor(op.emit("MatMul", {weights, op.tensor("value")}));
 }
 
+Value convert_einsum(const Operation& op) {
+  const auto* tensors = op.value("tensors").list();
+  if (!tensors) op.fail("a list of tensors was expected");
+  std::vector<std::string> inputs;
+  for (const auto& tensor : *tensors) inputs.push_back(op.name_of(tensor));
+  return make_tensor(op.emit("Einsum", inputs, {{"equation", op.text("equation", "")}}));
+}
+
 }  // namespace zsq::models::aten

@@ -102,6 +102,13 @@ Value convert_div(const Operation& op) {
   return make_tensor(op.emit("Floor", {ratio}));
 }
 
+// self - other floor(self / other)
+Value convert_remainder(const Operation& op) {
+  const auto self = op.operand("self"), other = op.operand("other");
+  const auto floor = op.emit("Floor", {op.emit("Div", {self, other})});
+  return make_tensor(op.emit("Sub", {self, op.emit("Mul", {floor, other})}));
+}
+
 Value convert_dropout(const Operation& op) {
   if (op.flag("train", false)) op.warn("was exported in training mode; it is left out");
   return op.value("input");
@@ -112,9 +119,12 @@ Value convert_native_dropout(const Operation& op) { return make_list({convert_dr
 // A value of its own: only operators that say so share memory.
 Value convert_same(const Operation& op) { return make_tensor(op.tensor("self")); }
 
-// Half, float, double and bfloat16; parameters are kept in float anyway.
+// Half, float, double and bfloat16; parameters are kept in float anyway. In one form a device comes
+// before the type.
 Value convert_to(const Operation& op) {
-  const auto* type = op.has("dtype") ? op.value("dtype").as<std::int64_t>() : nullptr;
+  const bool device = op.has("dtype") && op.value("dtype").as<std::string>();
+  const char* place = device ? "non_blocking" : "dtype";
+  const auto* type = op.has(place) ? op.value(place).as<std::int64_t>() : nullptr;
   if (type && *type != 5 && *type != 6 && *type != 7 && *type != 15 && !op.is_constant("self")) {
     op.fail("an activation can be cast to a floating-point type only");
   }

@@ -2,6 +2,8 @@
 // Functions of one tensor, element by element; those that ONNX lacks are written in its parts.
 #include <ATen/ops/scalar_tensor.h>
 
+#include <cmath>
+
 #include "models/aten/converters.h"
 
 namespace zsq::models::aten {
@@ -48,6 +50,15 @@ Value convert_square(const Operation& op) {
 
 Value convert_expm1(const Operation& op) {
   return make_tensor(op.emit("Sub", {op.emit("Exp", {op.tensor("self")}), op.scalar(1)}));
+}
+
+Value convert_exp2(const Operation& op) {
+  return make_tensor(op.emit("Pow", {op.scalar(2), op.tensor("self")}));
+}
+
+Value convert_log2(const Operation& op) {
+  return make_tensor(
+      op.emit("Div", {op.emit("Log", {op.tensor("self")}), op.scalar(std::log(2.0))}));
 }
 
 Value convert_log1p(const Operation& op) {
@@ -106,12 +117,6 @@ Value convert_rrelu(const Operation& op) {
   const auto slope = (op.number("lower", 1.0 / 8) + op.number("upper", 1.0 / 3)) / 2;
   return make_tensor(
       op.emit("LeakyRelu", {op.tensor("self")}, {{"alpha", static_cast<float>(slope)}}));
-}
-
-Value convert_threshold(const Operation& op) {
-  if (op.number("value", 0) != 0) op.fail("a value other than 0 is not known");
-  return make_tensor(
-      op.emit("ThresholdedRelu", {op.tensor("self")}, {{"alpha", real(op, "threshold", 0)}}));
 }
 
 // a sigmoid(b) of the two halves.

@@ -145,9 +145,10 @@ Value convert_addmm(const Operation& op) {
 }
 
 Value convert_matmul(const Operation& op) {
-  const auto* other = op.value("other").tensor();
+  const char* second = op.has("mat2") ? "mat2" : "other";
+  const auto* other = op.value(second).tensor();
   if (!other || other->transposed.empty()) {
-    return make_tensor(op.emit("MatMul", {op.tensor("self"), op.tensor("other")}));
+    return make_tensor(op.emit("MatMul", {op.tensor("self"), op.tensor(second)}));
   }
   return make_tensor(
       op.emit("Gemm", {op.tensor("self"), other->transposed}, {{"transB", std::int64_t{1}}}));

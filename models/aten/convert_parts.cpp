@@ -47,6 +47,41 @@ Value convert_cat(const Operation& op) {
   return make_tensor(op.emit("Concat", names, {{"axis", op.integer("dim", 0)}}));
 }
 
+// Of signals and maps along dimension 1, of rows along 0.
+Value convert_hstack(const Operation& op) {
+  const auto* tensors = op.value("tensors").list();
+  if (!tensors || tensors->empty()) op.fail("a list of tensors was expected");
+  std::vector<std::string> names;
+  for (const auto& item : *tensors) names.push_back(op.name_of(item));
+  const std::int64_t axis = op.shape_of((*tensors)[0]).size() > 1 ? 1 : 0;
+  return make_tensor(op.emit("Concat", names, {{"axis", axis}}));
+}
+
+// A number of parts, of which the first have one more, or the places of the cuts.
+Value convert_tensor_split(const Operation& op) {
+  const char* name = op.has("sections")  ? "sections"
+                     : op.has("indices") ? "indices"
+                                         : "indices_or_sections";
+  const auto total = extent(op, op.integer("dim", 0));
+  Dims sizes;
+  if (!op.value(name).list()) {
+    const auto count = op.integer(name, 0);
+    if (count < 1 || count > total) op.fail("the number of parts must be between 1 and the size");
+    for (std::int64_t i = 0; i < count; ++i)
+      sizes.push_back(total / count + (i < total % count ? 1 : 0));
+    return split(op, sizes);
+  }
+  std::int64_t start = 0;
+  auto cuts = op.integers(name);
+  cuts.push_back(total);
+  for (const auto cut : cuts) {
+    if (cut <= start || cut > total) op.fail("the places of the cuts must grow within the size");
+    sizes.push_back(cut - start);
+    start = cut;
+  }
+  return split(op, sizes);
+}
+
 Value convert_chunk(const Operation& op) {
   const auto chunks = op.integer("chunks", 0);
   const auto total = extent(op, op.integer("dim", 0));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that change their places or are repeated, and constants that are made.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "models/aten/converters.h"
@@ -52,6 +54,71 @@ Value convert_expand_as(const Operation& op) { return expanded(op, op.shape("oth
 
 Value convert_repeat(const Operation& op) {
   return make_tensor(op.emit("Tile", {op.tensor("self"), op.constant(op.integers("repeats"))}));
+}
+
+// The numbers of repeats belong to the last dimensions.
+Value convert_tile(const Operation& op) {
+  auto repeats = op.integers("dims");
+  const auto dimensions = op.shape("self").size();
+  if (repeats.size() < dimensions) repeats.insert(repeats.begin(), dimensions - repeats.size(), 1);
+  return make_tensor(op.emit("Tile", {op.tensor("self"), op.constant(repeats)}));
+}
+
+Value convert_repeat_interleave(const Operation& op) {
+  auto shape = op.shape("self");
+  const auto axis = axis_of(op, op.integer("dim", 0), shape.size());
+  const auto repeats = op.integer("repeats", 0);
+  if (axis == 0 || repeats < 1) op.fail("repeats the batch, or nothing");
+  const auto x = op.emit("Unsqueeze", {op.tensor("self"), op.constant(Dims{axis + 1})});
+  auto split = shape;
+  split.insert(split.begin() + axis + 1, repeats);
+  shape[static_cast<std::size_t>(axis)] *= repeats;
+  return make_tensor(op.reshaped(op.emit("Expand", {x, op.constant(split)}), shape));
+}
+
+// The windows of a map in columns: a depthwise convolution that picks each place of the window.
+Value convert_im2col(const Operation& op) {
+  const auto shape = op.shape("self");
+  if (shape.size() != 4) op.fail("needs an input N x C x H x W");
+  const auto kernel = op.pair("kernel_size", 1), dilation = op.pair("dilation", 1),
+             pad = op.pair("padding", 0), stride = op.pair("stride", 1);
+  const auto places = kernel[0] * kernel[1];
+  constexpr std::int64_t kMaxPlaces = 1 << 12, kMaxChannels = 1 << 14;
+  if (places < 1 || places > kMaxPlaces || shape[1] > kMaxChannels)
+    op.fail("the windows are implausibly large");
+  const auto weight = at::eye(places, at::kFloat)
+                          .reshape({1, places, 1, kernel[0], kernel[1]})
+                          .repeat({shape[1], 1, 1, 1, 1})
+                          .flatten(0, 1);
+  const auto columns = op.emit("Conv", {op.tensor("self"), op.constant(weight)},
+                               {{"strides", stride},
+                                {"dilations", dilation},
+                                {"pads", Dims{pad[0], pad[1], pad[0], pad[1]}},
+                                {"group", shape[1]}});
+  return make_tensor(op.reshaped(columns, {shape[0], shape[1] * places, -1}));
+}
+
+Value convert_flip(const Operation& op) {
+  const auto axes = op.integers("dims");
+  const Dims last(axes.size(), -1), open(axes.size(), std::numeric_limits<std::int64_t>::min());
+  return make_tensor(op.emit("Slice", {op.tensor("self"), op.constant(last), op.constant(open),
+                                       op.constant(axes), op.constant(last)}));
+}
+
+// x[:, places]: one constant list of places, of one dimension.
+Value convert_index(const Operation& op) {
+  const auto* indices = op.value("indices").list();
+  if (!indices) op.fail("a list of indices was expected");
+  std::optional<std::size_t> axis;
+  for (std::size_t i = 0; i < indices->size(); ++i) {
+    if ((*indices)[i].is_none()) continue;
+    if (axis) op.fail("takes single values; the places of one dimension are known");
+    axis = i;
+  }
+  if (!axis) return make_tensor(op.tensor("self"));
+  const auto places = op.name_of((*indices)[*axis]);
+  return make_tensor(
+      op.emit("Gather", {op.tensor("self"), places}, {{"axis", static_cast<std::int64_t>(*axis)}}));
 }
 
 Value convert_view_as(const Operation& op) {

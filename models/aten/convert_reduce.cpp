@@ -12,7 +12,8 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 Dims axes_of(const Operation& op) {
-  const auto axes = op.integers("dim");
+  const bool other = op.has("dim") && op.value("dim").as<bool>();  // another argument in its place
+  const auto axes = other ? Dims{} : op.integers("dim");
   if (axes.empty()) op.fail("reduces the batch as well; the dimensions of an image were expected");
   return axes;
 }
@@ -64,9 +65,10 @@ namespace {
 
 // Of two tensors, or over one dimension, then with places that nobody may read.
 Value extremum(const Operation& op, const char* of_two, const char* over) {
+  for (const char* second : {"other", "dim"})  // by name, or in the place of the dimension
+    if (op.has(second) && op.value(second).tensor())
+      return make_tensor(op.emit(of_two, {op.operand("self"), op.operand(second)}));
   if (!op.has("dim")) op.fail("reduces the batch as well; a dimension was expected");
-  if (op.value("dim").tensor())
-    return make_tensor(op.emit(of_two, {op.operand("self"), op.operand("dim")}));
   return make_list({reduce(op, over), {}});
 }
 
@@ -96,12 +98,26 @@ Value convert_deviation_mean(const Operation& op) {
 
 // (sum |x|^p)^(1/p) of p = 1, 2 and infinity.
 Value convert_norm(const Operation& op) {
-  const auto p = op.number("p", 2);
+  const auto p = op.number(op.has("ord") ? "ord" : "p", 2);
   if (p == 1) return reduce(op, "ReduceL1");
   if (p == 2) return reduce(op, "ReduceL2");
   if (!std::isinf(p) || p < 0) op.fail("norms of order 1, 2 and infinity are known");
   const auto absolute = op.emit("Abs", {op.tensor("self")});
   return make_tensor(reduced(op, "ReduceMax", absolute, op.flag("keepdim", false)));
+}
+
+// The product of two tensors over a dimension after each is divided by its norm, at least eps.
+Value convert_cosine_similarity(const Operation& op) {
+  const std::vector<std::int64_t> axes{op.integer("dim", 1)};
+  const auto eps = op.scalar(op.number("eps", 1e-8));
+  const auto unit = [&](const char* parameter) {
+    const auto x = op.tensor(parameter);
+    const auto norm = op.emit("ReduceL2", {x}, {{"axes", axes}, {"keepdims", std::int64_t{1}}});
+    return op.emit("Div", {x, op.emit("Max", {norm, eps})});
+  };
+  const auto product = op.emit("Mul", {unit("x1"), unit("x2")});
+  return make_tensor(
+      op.emit("ReduceSum", {product, op.constant(axes)}, {{"keepdims", std::int64_t{0}}}));
 }
 
 }  // namespace zsq::models::aten

@@ -86,6 +86,15 @@ Value convert_transpose(const Operation& op) {
   return swapped(op, op.integer("dim0", 0), op.integer("dim1", 0));
 }
 
+Value convert_swapaxes(const Operation& op) {
+  return swapped(op, op.integer("axis0", 0), op.integer("axis1", 0));
+}
+
+Value convert_mt(const Operation& op) {
+  if (op.shape("self").size() < 2) op.fail("needs at least two dimensions");
+  return swapped(op, -2, -1);
+}
+
 Value convert_t(const Operation& op) {
   if (op.shape("self").size() != 2) op.fail("a matrix was expected");
   return swapped(op, 0, 1);
@@ -107,7 +116,7 @@ namespace {
 
 // Pairs of pads, those of the last dimension first.
 Value padded(const Operation& op, const char* mode) {
-  const auto given = op.integers("pad");
+  const auto given = op.integers(op.has("padding") ? "padding" : "pad");
   const auto dimensions = op.shape("self").size();
   if (given.size() % 2 != 0 || given.size() / 2 > dimensions) {
     op.fail("two pads per dimension were expected");

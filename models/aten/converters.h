@@ -33,6 +33,7 @@ Value convert_sub(const Operation&);
 Value convert_rsub(const Operation&);
 Value convert_mul(const Operation&);
 Value convert_div(const Operation&);
+Value convert_remainder(const Operation&);
 Value convert_dropout(const Operation&);
 Value convert_native_dropout(const Operation&);  // a tuple, of which the rest is None
 Value convert_same(const Operation&);            // contiguous, clone, detach, ...
@@ -71,9 +72,20 @@ Value convert_log_sigmoid(const Operation&);
 Value convert_log_sigmoid_forward(const Operation&);
 Value convert_prelu(const Operation&);
 Value convert_rrelu(const Operation&);
-Value convert_threshold(const Operation&);
+Value convert_exp2(const Operation&);
+Value convert_log2(const Operation&);
 Value convert_glu(const Operation&);
 Value convert_log_softmax(const Operation&);
+
+// convert_logic.cpp
+Value convert_compare(const Operation&);  // of two tensors or numbers, and, or
+Value convert_not(const Operation&);
+Value convert_where(const Operation&);
+Value convert_masked_fill(const Operation&);
+Value convert_lerp(const Operation&);
+Value convert_threshold(const Operation&);
+Value convert_hardshrink(const Operation&);
+Value convert_softshrink(const Operation&);
 
 // convert_reduce.cpp
 Value convert_mean(const Operation&);
@@ -91,6 +103,7 @@ Value convert_deviation(const Operation&);
 Value convert_variance_mean(const Operation&);
 Value convert_deviation_mean(const Operation&);
 Value convert_norm(const Operation&);
+Value convert_cosine_similarity(const Operation&);
 
 // convert_normalization.cpp
 Value convert_layer_norm(const Operation&);
@@ -107,10 +120,17 @@ Value convert_addcmul(const Operation&);
 Value convert_addcdiv(const Operation&);
 Value convert_attention(const Operation&);
 
+Value convert_einsum(const Operation&);
+
 // convert_rearranged.cpp
 Value convert_expand(const Operation&);
 Value convert_expand_as(const Operation&);
 Value convert_repeat(const Operation&);
+Value convert_tile(const Operation&);
+Value convert_repeat_interleave(const Operation&);
+Value convert_im2col(const Operation&);
+Value convert_flip(const Operation&);
+Value convert_index(const Operation&);
 Value convert_view_as(const Operation&);
 Value convert_unflatten(const Operation&);
 Value convert_movedim(const Operation&);
@@ -137,6 +157,8 @@ Value convert_unsqueeze(const Operation&);
 Value convert_permute(const Operation&);
 Value convert_transpose(const Operation&);
 Value convert_t(const Operation&);
+Value convert_mt(const Operation&);  // the last two dimensions
+Value convert_swapaxes(const Operation&);
 Value convert_channel_shuffle(const Operation&);
 Value convert_pad(const Operation&);
 Value convert_reflection_pad(const Operation&);
@@ -145,7 +167,9 @@ Value convert_circular_pad(const Operation&);
 
 // convert_parts.cpp
 Value convert_cat(const Operation&);
+Value convert_hstack(const Operation&);
 Value convert_chunk(const Operation&);
+Value convert_tensor_split(const Operation&);
 Value convert_split(const Operation&);
 Value convert_slice(const Operation&);
 Value convert_select(const Operation&);

@@ -51,7 +51,7 @@ void Operation::fail(const std::string& what) const {
 }
 
 std::string Operation::name() const {
-  const bool in_place = call_.op.size() > 1 && call_.op.ends_with('_');
+  const bool in_place = call_.op.size() > 1 && call_.op.ends_with('_') && !call_.op.ends_with("__");
   return in_place ? call_.op.substr(0, call_.op.size() - 1) : call_.op;
 }
 
@@ -119,8 +119,11 @@ std::vector<std::int64_t> Operation::pair(const std::string& parameter,
 
 std::string Operation::tensor(const std::string& parameter) const {
   const auto* held = value(parameter).tensor();
-  if (!held) fail("argument '" + parameter + "' must be a tensor");
-  return program_.read(*held);
+  if (held) return program_.read(*held);
+  const auto number =
+      real_in(value(parameter));  // what was calculated of parameters of one element
+  if (!number) fail("argument '" + parameter + "' must be a tensor");
+  return scalar(*number);
 }
 
 std::string Operation::name_of(const Value& tensor) const {
@@ -149,10 +152,11 @@ std::string Operation::scalar(double value) const {
 }
 
 bool Operation::is_constant(const std::string& parameter) const {
-  return program_.constant_of(value(parameter)).defined();
+  return real_in(value(parameter)) || program_.constant_of(value(parameter)).defined();
 }
 
 Shape Operation::shape(const std::string& parameter) const {
+  if (real_in(value(parameter))) return {};
   static_cast<void>(tensor(parameter));
   return program_.shape_of(*value(parameter).tensor());
 }

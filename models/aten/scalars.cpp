@@ -258,6 +258,9 @@ Value as_type(const Number& a, const Arguments& arguments) {
 std::optional<Value> run_on_scalars(const std::string& op, const Arguments& arguments,
                                     const ShapeOf& shape_of) {
   if (op == "format" || op == "warn") return Value{std::string("text")};
+  if (op == "device" && arguments.size() <= 2 && !arguments.empty() &&
+      arguments[0].as<std::string>())
+    return arguments[0];
   if (op == "is_grad_enabled" || op == "is_autocast_enabled") return Value{false};
   if (arguments.empty()) return std::nullopt;
   const auto a = number_in(arguments[0]);
