@@ -11,9 +11,11 @@
 namespace zsq::cli {
 
 int eval(const Arguments& arguments) {
-  Flags flags("zsq eval MODEL --data PATH --preset NAME|FILE",
-              "Top-1 and top-5 of a float model, an exported model or the output folder of a run.\n"
-              "PATH: an image folder per class, CIFAR binaries, or an npz with images and labels.");
+  Flags flags(
+      "zsq eval MODEL --data PATH --preset NAME|FILE",
+      "Top-1 and top-5 of a float model, an exported model or the output folder of a run; mean "
+      "average precision and F1 where the data has sets of labels.\n"
+      "PATH: an image folder per class, CIFAR binaries, or an npz with images and labels.");
   flags.positional("model", 1);
   flags.setting("data", "PATH", "real images", "data.eval_data");
   flags.preprocessing();
@@ -52,6 +54,12 @@ int eval(const Arguments& arguments) {
   const EvalReport report = zsq::evaluate(model, options, &console);
   if (json)
     std::cout << to_json(report) << "\n";
+  else if (report.labels)
+    std::printf(
+        "mean average precision %.2f %%  F1 %.2f %%  labels right at 0.5 %.2f %%  (%lld images, "
+        "%.1f s)\n",
+        report.labels->mean_average_precision, report.labels->f1, report.labels->accuracy,
+        static_cast<long long>(report.images), report.seconds);
   else if (report.output_kind == "scores")
     std::printf("%s %.2f %%  (%lld images, %.1f s)\n",
                 report.outputs == 1 ? "label right at 0.5" : "label has the highest score",

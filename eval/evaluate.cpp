@@ -24,6 +24,29 @@ void check_labels(const at::Tensor& labels, std::int64_t classes) {
                                           " classes: data and network do not belong together");
 }
 
+void check_label_sets(const at::Tensor& labels, std::int64_t outputs) {
+  if (labels.size(1) == outputs) return;
+  throw Error(ErrorCode::bad_input,
+              "the data has " + std::to_string(labels.size(1)) + " labels per image, the network " +
+                  std::to_string(outputs) + " outputs: data and network do not belong together");
+}
+
+struct Counts {
+  std::int64_t correct1 = 0, correct5 = 0;
+  std::vector<at::Tensor> predictions, labels;
+
+  void add(const at::Tensor& logits, const at::Tensor& right) {
+    check_labels(right, logits.size(1));
+    predictions.push_back(logits.argmax(1));
+    labels.push_back(right.clone());  // the batch's memory is filled anew
+    const auto classes = std::get<1>(logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1));
+    const at::Tensor first = predictions.back().eq(right);
+    correct1 += first.sum().item<std::int64_t>();
+    const at::Tensor among_five = classes.eq(right.unsqueeze(1)).any(1).logical_or(first);
+    correct5 += among_five.sum().item<std::int64_t>();
+  }
+};
+
 }  // namespace
 
 std::int64_t images_to_use(const ImageSource& source, const DataOptions& options) {
@@ -37,8 +60,8 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
   const std::int64_t total = images_to_use(source, options);
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
   DeviceBatches batches(source, total, options, device);
-  std::int64_t correct1 = 0, correct5 = 0;
-  std::vector<at::Tensor> predictions, labels;
+  Counts counts;
+  std::vector<at::Tensor> scores, label_sets;
   Result result;
   while (result.images < total) {
     if (observer.stop_requested())
@@ -48,26 +71,30 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
     const at::Tensor queued = logits_of(batch.images).detach();
     batches.fetch_ahead();
     const at::Tensor logits = queued.to(at::kCPU, at::kFloat);
-    check_labels(batch.labels, logits.size(1));
-    predictions.push_back(logits.argmax(1));
-    labels.push_back(batch.labels.clone());  // the batch's memory is filled anew
-    const auto [values, classes] = logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1);
-    const at::Tensor first = predictions.back().eq(batch.labels);
-    correct1 += first.sum().item<std::int64_t>();
-    const at::Tensor among_five = classes.eq(batch.labels.unsqueeze(1)).any(1).logical_or(first);
-    correct5 += among_five.sum().item<std::int64_t>();
     result.images += batch.labels.size(0);
-    result.top1 = 100.0 * static_cast<double>(correct1) / static_cast<double>(result.images);
-    result.top5 = 100.0 * static_cast<double>(correct5) / static_cast<double>(result.images);
     result.seconds = begin.seconds();
+    if (batch.labels.dim() == 2) {
+      check_label_sets(batch.labels, logits.size(1));
+      scores.push_back(logits);
+      label_sets.push_back(batch.labels.clone());
+      observer.on_progress({"evaluate", result.images, total, result.seconds, {}});
+      continue;
+    }
+    counts.add(logits, batch.labels);
+    result.top1 = 100.0 * static_cast<double>(counts.correct1) / static_cast<double>(result.images);
+    result.top5 = 100.0 * static_cast<double>(counts.correct5) / static_cast<double>(result.images);
     observer.on_progress({"evaluate",
                           result.images,
                           total,
                           result.seconds,
                           {{"top1", result.top1}, {"top5", result.top5}}});
   }
-  result.predictions = at::cat(predictions);
-  result.labels = at::cat(labels);
+  if (!scores.empty()) {
+    result.of_labels = measure_labels(at::cat(scores), at::cat(label_sets));
+    return result;
+  }
+  result.predictions = at::cat(counts.predictions);
+  result.labels = at::cat(counts.labels);
   return result;
 }
 

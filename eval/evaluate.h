@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/observer.h"
+#include "eval/label_measures.h"
 #include "eval/options.h"
 #include "eval/preprocessing.h"
 
@@ -15,7 +17,7 @@ namespace zsq::eval {
 
 struct Batch {
   at::Tensor images;  // f32 [N, 3, H, W], preprocessed
-  at::Tensor labels;  // int64 [N]
+  at::Tensor labels;  // int64 [N]; bool [N, L] where an image has several
 };
 
 // Images may be loaded by several threads at a time.
@@ -32,7 +34,7 @@ at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& pr
 // CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder
 // (label = index in synsets.txt if there is one, in the folder or its parent, else of the sorted
 // folder names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed)
-// and labels. Error(bad_input) says what was looked for.
+// and labels, integers [N] or 0 and 1 [N, L]. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocessing& preprocessing);
 
 // data.eval_data by the preprocessing of `options`, whose size is given where images have to be
@@ -52,11 +54,14 @@ struct Result {
   double seconds = 0;
   at::Tensor predictions;  // int64 [images], the arg-max of each image
   at::Tensor labels;       // int64 [images]
+  // Where images have several labels each; then there are no top1, top5, predictions and labels.
+  std::optional<LabelMeasures> of_labels;
 };
 
 // The next images are loaded while `logits_of` runs, which this thread calls (see eval/loader.h).
 // It gets images on `device` and, so that a GPU is not idle until the next ones lie there, waits
-// for nothing (see eval/device_batches.h).
+// for nothing (see eval/device_batches.h). Its outputs are those of classes, or one for each of
+// several labels, what enters the sigmoid.
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer,
                 c10::Device device = at::kCPU);

@@ -15,10 +15,14 @@ class Npz : public ImageSource {
     labels_ = tensor(file, arrays, "labels");
     if (images_.dim() != 4 || images_.scalar_type() != at::kFloat)
       refuse(file, "'images' has to be f32 [N, C, H, W], preprocessed");
-    if (labels_.dim() != 1 || !at::isIntegralType(labels_.scalar_type(), /*includeBool=*/false) ||
-        labels_.size(0) != images_.size(0))
+    const bool several = labels_.dim() == 2 && labels_.size(1) > 0;
+    if ((labels_.dim() != 1 && !several) || labels_.size(0) != images_.size(0))
+      refuse(file, "'labels' has to hold one integer per image, or 0 or 1 for each label [N, L]");
+    if (!several && !at::isIntegralType(labels_.scalar_type(), /*includeBool=*/false))
       refuse(file, "'labels' has to hold one integer per image");
-    labels_ = labels_.to(at::kLong);
+    if (several && !labels_.eq(0).logical_or(labels_.eq(1)).all().item<bool>())
+      refuse(file, "'labels' of shape [N, L] has to hold 0 or 1 for each label of an image");
+    labels_ = several && labels_.size(1) > 1 ? labels_.eq(1) : labels_.to(at::kLong).flatten();
   }
 
   std::int64_t size() const override { return images_.size(0); }

@@ -68,7 +68,9 @@ AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, Anal
   std::unique_ptr<eval::ImageSource> real;
   if (!options.recipe.data.eval_data.empty()) {
     real = eval::open_data(options.recipe.data, observer);
-    pipeline::require_input_shape(teacher, real->load(0, 1).images, options.recipe.data.eval_data);
+    const auto first = real->load(0, 1);
+    pipeline::require_input_shape(teacher, first.images, options.recipe.data.eval_data);
+    pipeline::require_classes(first.labels, options.recipe.data.eval_data);
   }
   const pipeline::OutputFolder folder(output);
   folder.prepare();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-1 and top-5 of a float or a quantized model on real images.
+// Top-1 and top-5 of a float or a quantized model on real images, or what is measured of labels.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "core/error.h"
 #include "core/observer.h"
+#include "eval/label_measures.h"
 #include "eval/options.h"
 #include "pipeline/arithmetic.h"
 #include "recipes/options.h"
@@ -26,9 +28,11 @@ struct EvalReport {
   double top1 = 0, top5 = 0;  // per cent
   double seconds = 0;
   // "logits" or "scores": what the outputs mean, and how many there are. One score is judged by its
-  // side of 0.5 against labels 0 and 1, of several the highest counts as the class.
+  // side of 0.5 against labels 0 and 1, of several the highest counts as the class, unless the data
+  // says of each whether it is on: `labels` then takes the place of top1 and top5.
   std::string output_kind = "logits";
   std::int64_t outputs = 0;
+  std::optional<eval::LabelMeasures> labels = std::nullopt;
 };
 
 // `model` is a model file, float or exported by this engine, or the output folder of a run.

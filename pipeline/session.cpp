@@ -86,6 +86,14 @@ at::Tensor infer(const models::Graph& graph, const models::ParameterStore& param
   return logits_on_device(graph, parameters, images.to(parameters.device())).to(at::kCPU);
 }
 
+void require_classes(const at::Tensor& labels, const std::string& data) {
+  if (labels.dim() == 1) return;
+  throw Error(ErrorCode::usage,
+              data + " says of " + std::to_string(labels.size(1)) +
+                  " labels whether an image has them; here labels have to be one class per image. "
+                  "zsq eval FLOAT --data DATA and zsq eval OUT --data DATA measure such labels");
+}
+
 void require_input_shape(const models::Model& model, const at::Tensor& input,
                          const std::string& what) {
   const auto& shape = model.graph.input_shape;

@@ -34,6 +34,10 @@ at::Tensor logits_on_device(const models::Graph& graph, const models::ParameterS
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images);
 
+// Error(usage) where `labels` of an image source are sets of labels, [N, L]: only evaluate() takes
+// them.
+void require_classes(const at::Tensor& labels, const std::string& data);
+
 // Error(usage) if `what` gives images of another shape than the model takes.
 void require_input_shape(const models::Model& model, const at::Tensor& input,
                          const std::string& what);

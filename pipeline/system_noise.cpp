@@ -150,7 +150,9 @@ class Measurement {
             pipeline::logits_on_device(changed[i].graph, changed[i].parameters, batch));
       return logits[0].back();
     };
-    pipeline::require_input_shape(changed[0], images->load(0, 1).images, data.eval_data);
+    const auto first = images->load(0, 1);
+    pipeline::require_input_shape(changed[0], first.images, data.eval_data);
+    pipeline::require_classes(first.labels, data.eval_data);
     const auto seen = eval::evaluate(ask, *images, data, observer_, changed[0].parameters.device());
     std::vector<Answers> result;
     for (const auto& batches : logits) {

@@ -150,7 +150,9 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);
-    require_input_shape(run.teacher, run.real_images->load(0, 1).images, run.recipe.data.eval_data);
+    const auto first = run.real_images->load(0, 1);
+    require_input_shape(run.teacher, first.images, run.recipe.data.eval_data);
+    require_classes(first.labels, run.recipe.data.eval_data);
   }
   if (!run.recipe.generate.bank.empty()) open_bank(run);
   run.noise = system_noise(run);

@@ -168,17 +168,21 @@ class Inspection(Result):
 
 
 class Evaluation(Result):
-    """Of evaluate(); accuracies in per cent."""
+    """Of evaluate(); accuracies in per cent.
+
+    Where the data has sets of labels, top1 and top5 are NaN, and the keys "label_accuracy", "f1" and
+    "mean_average_precision" are there.
+    """
 
     @property
     def top1(self) -> float:
         """Per cent of images whose label has the highest score."""
-        return float(self["top1"])
+        return float("nan" if self["top1"] is None else self["top1"])
 
     @property
     def top5(self) -> float:
         """Per cent of images whose label is among the five highest scores."""
-        return float(self["top5"])
+        return float("nan" if self["top5"] is None else self["top5"])
 
     @property
     def images(self) -> int:

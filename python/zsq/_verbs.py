@@ -172,7 +172,7 @@ def evaluate(model: Union[Model, Report], data: Path, *, example: Any = None, pr
     """Top-1 and top-5 on real images, as `zsq eval`.
 
     model: as in quantize(), or a Report or the folder of a run, which record their preprocessing.
-    data: a folder per class, CIFAR binaries, or an .npz with images [N, C, H, W] and labels [N].
+    data: a folder per class, CIFAR binaries, or an .npz with images [N, C, H, W] and labels, classes [N] or 0 and 1 [N, L].
     preset: preprocessing, which a float model needs. max_images: the first N only. batch_size: images per forward pass.
     progress, common: as in quantize(). Raises ZsqError: exit_code 2 for data or a preset that does not fit.
     """

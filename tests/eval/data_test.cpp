@@ -110,6 +110,26 @@ TEST_F(Data, NpzIsTakenAsItIs) {
   EXPECT_NE(refusal(folder_ / "bad.npz").find("no array 'labels'"), std::string::npos);
 }
 
+TEST_F(Data, NpzSaysOfEachLabelWhetherAnImageHasIt) {
+  using formats::Array;
+  using formats::DType;
+  const auto images = Array::from<float>(DType::f32, {2, 1, 1, 2}, std::vector<float>{1, 2, 3, 4});
+  const auto with = [&](std::vector<std::int64_t> shape, const std::vector<float>& labels) {
+    formats::write_npz(
+        folder_ / "d.npz",
+        {{"images", images}, {"labels", Array::from<float>(DType::f32, shape, labels)}});
+    return folder_ / "d.npz";
+  };
+  const Batch batch = all(with({2, 3}, {0, 1, 1, 0, 0, 0}));
+  EXPECT_EQ(batch.labels.scalar_type(), at::kBool);
+  EXPECT_EQ(batch.labels.sizes(), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(batch.labels.sum().item<std::int64_t>(), 2);
+  EXPECT_TRUE(batch.labels[0][1].item<bool>());
+  EXPECT_EQ(labels_of(all(with({2, 1}, {0, 1}))), (Labels{0, 1}));  // one label: a class
+  EXPECT_NE(refusal(with({2, 2}, {0, 1, 2, 0})).find("0 or 1 for each label"), std::string::npos);
+  EXPECT_NE(refusal(with({2}, {0, 1})).find("one integer per image"), std::string::npos);
+}
+
 #ifdef ZSQ_OPENCV
 
 TEST_F(Data, ClassFoldersAreNumberedBySortedNames) {

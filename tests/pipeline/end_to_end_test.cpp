@@ -3,14 +3,19 @@
 // The product's promise through its public API: a trained network goes in, no data, and what comes
 // out names real images nearly as well, says so itself, runs elsewhere, and is the same for the
 // same seed.
+#include <ATen/ops/one_hot.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <iterator>
 
 #include "formats/atomic_file.h"
+#include "formats/npy.h"
+#include "models/execute.h"
+#include "models/load.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/quantize.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -188,6 +193,38 @@ TEST(EndToEnd, InstantKeepsAMobileNetwork) {
     EXPECT_GT(report.student->top1, teacher - loss) << scheme;
     std::printf("%s: %.1f %% of %.1f %%\n", scheme, report.student->top1, teacher);
   }
+}
+
+// Eight shapes as eight labels that an image has or not, against plain counting.
+TEST(EndToEnd, LabelsAreMeasuredByTheirSets) {
+  const TinyNetwork network = train_tiny_network(0);
+  const auto right = at::one_hot(network.test.labels, 8);
+  const fs::path data = workplace().folder / "labels.npz";
+  formats::write_npz(data, {{"images", models::to_array(network.test.images)},
+                            {"labels", models::to_array(right)}});
+  EvaluateOptions options;
+  options.data.eval_data = data.string();
+  EXPECT_NE(error_message(ErrorCode::usage, [&] { evaluate(workplace().model(), options); })
+                .find("the network gives 8 logits"),
+            std::string::npos);
+  options.model.output = {{"", OutputMeaning::scores}};
+  const EvalReport found = evaluate(workplace().model(), options);
+  const auto seen =
+      models::execute(network.model.graph, network.model.parameters, network.test.images).gt(0);
+  const auto both = seen.logical_and(right.gt(0)).sum(1).to(at::kDouble);
+  const auto f1 = both.mul(2).div(seen.sum(1).add(right.sum(1)));
+  ASSERT_TRUE(found.labels.has_value());
+  EXPECT_NEAR(found.labels->f1, 100 * f1.mean().item<double>(), 1e-6);
+  EXPECT_GT(found.labels->mean_average_precision, 70);
+  EXPECT_NE(to_json(found).find("\"top1\":null"), std::string::npos) << to_json(found);
+  // quantize judges by classes, and says so before it begins
+  QuantizeOptions quantize_options = options_of("W8A8", "deploy", 0);
+  quantize_options.recipe.data.eval_data = data.string();
+  quantize_options.recipe.model.output = options.model.output;
+  const auto refusal = error_message(ErrorCode::usage, [&] {
+    quantize(workplace().model(), quantize_options, workplace().folder / "of_labels");
+  });
+  EXPECT_NE(refusal.find("zsq eval OUT --data DATA"), std::string::npos) << refusal;
 }
 
 }  // namespace
