@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/pixel_range.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/tensor.h>
 
@@ -14,7 +12,7 @@
 
 #include "core/seed.h"
 #include "generator/dead_leaves.h"
-#include "models/execute.h"
+#include "pipeline/pixel_constants.h"
 #include "pipeline/pixel_statistics.h"
 #include "pipeline/report/page.h"
 
@@ -157,45 +155,6 @@ PixelRange by_statistics(const PixelStatistics& statistics, const std::vector<Ca
   return chosen;
 }
 
-// The last node of the constants that are applied to the pixels; the input, if there is none.
-models::NodeId end_of_constants(const models::Graph& graph) {
-  const auto consumers = graph.consumers();
-  const auto constant = [&](models::NodeId id) { return models::is<models::Parameter>(graph[id]); };
-  models::NodeId end = graph.input;
-  while (consumers[static_cast<std::size_t>(end)].size() == 1) {
-    const models::NodeId next = consumers[static_cast<std::size_t>(end)][0];
-    const models::Node& node = graph[next];
-    const bool affine = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
-                        models::is<models::Binary>(node);
-    if (!affine || node.inputs.size() != 2) break;
-    const models::NodeId other = node.inputs[0] == end ? node.inputs[1] : node.inputs[0];
-    if (!constant(other)) break;
-    end = next;
-  }
-  return end;
-}
-
-// x -> scale x + shift, means over channels and places; empty if it is no such function.
-std::optional<std::pair<double, double>> constants_before(const models::Model& model) {
-  const models::NodeId end = end_of_constants(model.graph);
-  if (end == model.graph.input) return std::nullopt;
-  const at::NoGradGuard no_grad;
-  models::Graph front = model.graph;
-  front.nodes.resize(static_cast<std::size_t>(end) + 1);
-  front.output = end;
-  const auto [channels, height, width] = front.input_shape;
-  const auto at_value = [&](double value) {
-    const auto image = at::full({1, channels, height, width}, value, at::kFloat);
-    return models::execute(front, model.parameters, image.to(model.parameters.device()))
-        .mean()
-        .item<double>();
-  };
-  const double shift = at_value(0), scale = at_value(1) - shift;
-  const bool affine = std::abs(at_value(2) - shift - 2 * scale) < 1e-3 * (1e-6 + std::abs(scale));
-  if (!affine || !std::isfinite(scale)) return std::nullopt;
-  return std::pair(scale, shift);
-}
-
 // What a preprocessing leaves is about 1 to 6 wide or has lost the mean of 0..255.
 PixelRange by_constants(const models::Model& model) {
   const auto found = constants_before(model);
@@ -217,9 +176,11 @@ PixelRange by_constants(const models::Model& model) {
 // Measured on ten networks in the range of their training: uncertainty 0.16 to 0.73, information
 // 0.025 to 0.35, one-sided channels 0 to 0.41. In ranges a hundred times too wide the uncertainty
 // of those without ReLU6 was 0.04 at most; in ranges a hundred times too narrow the information
-// was 0.000 and 0.38 to 1 of the channels one-sided.
-std::string contradiction_by_predictions(const models::Model& model, const Candidate& given) {
-  constexpr double kCertain = 0.05, kAlike = 0.005, kOneSided = 0.7;
+// was 0.000 and 0.38 to 1 of the channels one-sided. ReLU6 keeps a network from being certain: of
+// what EfficientNet-Lite0's first one lets through, 0.05 is at the ceiling, 0.31 of pixels five
+// times too large and 0.9 of such as are a hundred times.
+std::string contradiction_without_statistics(const models::Model& model, const Candidate& given) {
+  constexpr double kCertain = 0.05, kAlike = 0.005, kOneSided = 0.7, kAtCeiling = 0.5;
   const Content leaves = contents(model.graph.input_shape).front();
   const auto images = in_range(leaves.shares, given.lowest, given.highest);
   const PredictionSpread spread = spread_of_predictions(model, images);
@@ -232,18 +193,23 @@ std::string contradiction_by_predictions(const models::Model& model, const Candi
   if (spread.information < kAlike)
     return seen + format("predicts the same for everything (information %.2f %% of the largest)",
                          100 * spread.information);
-  const double one_sided = one_sided_channels(model, images);
-  if (!(one_sided >= kOneSided)) return "";
-  for (const Candidate& range : candidates(model.graph.input_shape[0])) {
-    const double other =
-        one_sided_channels(model, in_range(leaves.shares, range.lowest, range.highest));
-    if (other <= one_sided / 2)
-      return seen + format(
-                        "has %.0f %% of the channels of its first convolution without a "
-                        "change of sign, and %.0f %% of them on pixels of %s",
-                        100 * one_sided, 100 * other, range.name.c_str());
-  }
-  return "";
+  // A share that is halved where the pixels are of another common range.
+  const auto strange = [&](const auto& share_of, double least, const char* what) -> std::string {
+    const double share = share_of(model, images);
+    if (!(share >= least)) return "";
+    for (const Candidate& range : candidates(model.graph.input_shape[0])) {
+      const double other = share_of(model, in_range(leaves.shares, range.lowest, range.highest));
+      if (other <= share / 2)
+        return seen + format("has %.0f %% of %s, and %.0f %% of it on pixels of %s", 100 * share,
+                             what, 100 * other, range.name.c_str());
+    }
+    return "";
+  };
+  const std::string wrong = strange(one_sided_channels, kOneSided,
+                                    "its first convolution's channels without a change of sign");
+  if (!wrong.empty()) return wrong;
+  return strange(share_at_ceiling, kAtCeiling,
+                 "what passes its first ReLU6 at the ceiling of that");
 }
 
 }  // namespace
@@ -275,7 +241,7 @@ std::string contradiction(const models::Model& model, const eval::Preprocessing&
     own.lowest.push_back(given.value(0, c));
     own.highest.push_back(given.value(255, c));
   }
-  if (!statistics.any()) return contradiction_by_predictions(model, own);
+  if (!statistics.any()) return contradiction_without_statistics(model, own);
   const auto shown = contents(model.graph.input_shape);
   const double low = mean_of(own.lowest), width = mean_of(own.highest) - low;
   const auto pixel = statistics.mean_pixel();

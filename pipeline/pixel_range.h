@@ -31,8 +31,9 @@ PixelRange infer_pixel_range(const models::Model& model);
 // saw others, by a loss above 1, or by a mean 1.2 deviations away, and by five times the loss of
 // the range that fits. Without BatchNorm: on dead-leaves images of this preprocessing it is certain
 // of everything (uncertainty below 0.05), says the same of everything (information below 0.005), or
-// 70 % of the channels of its first convolution never change their sign while at most half as many
-// of them do not on another common range. Empty: it may have been, or the network does not tell.
+// 70 % of the channels of its first convolution never change their sign, or 50 % of what passes its
+// first ReLU6 is at the ceiling, while at most half as much is on another common range. Empty: it
+// may have been, or the network does not tell.
 std::string contradiction(const models::Model& model, const eval::Preprocessing& preprocessing);
 
 // Whether the file has what decides the range: BatchNorm statistics, or constants that scale the

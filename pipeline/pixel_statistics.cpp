@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "models/execute.h"
@@ -129,25 +130,47 @@ PredictionSpread spread_of_predictions(const models::Model& model, const at::Ten
   return {uncertainty, entropy(probabilities.mean(0)) - uncertainty};
 }
 
-double one_sided_channels(const models::Model& model, const at::Tensor& images) {
-  constexpr double kOneSign = 0.999;
+namespace {
+
+// What the first node gives of which `wanted` holds; undefined without one.
+at::Tensor output_of_first(const models::Model& model, const at::Tensor& images,
+                           const std::function<bool(const models::Node&)>& wanted) {
   const at::NoGradGuard no_grad;
   models::Graph front = model.graph;
-  const auto first = std::find_if(front.nodes.begin(), front.nodes.end(), [](const auto& node) {
-    return models::is<models::Conv2d>(node);
-  });
-  if (first == front.nodes.end()) return std::numeric_limits<double>::quiet_NaN();
+  const auto first = std::find_if(front.nodes.begin(), front.nodes.end(), wanted);
+  if (first == front.nodes.end()) return {};
   front.nodes.erase(first + 1, front.nodes.end());
   front.output = static_cast<models::NodeId>(front.nodes.size()) - 1;
-  const auto positive =
-      models::execute(front, model.parameters, images.to(model.parameters.device()))
-          .gt(0)
-          .to(at::kDouble)
-          .transpose(0, 1)
-          .flatten(1)
-          .mean(1);
+  return models::execute(front, model.parameters, images.to(model.parameters.device()));
+}
+
+}  // namespace
+
+double one_sided_channels(const models::Model& model, const at::Tensor& images) {
+  constexpr double kOneSign = 0.999;
+  const auto map = output_of_first(
+      model, images, [](const models::Node& node) { return models::is<models::Conv2d>(node); });
+  if (!map.defined()) return std::numeric_limits<double>::quiet_NaN();
+  const auto positive = map.gt(0).to(at::kDouble).transpose(0, 1).flatten(1).mean(1);
   const auto one_sign = positive.gt(kOneSign).logical_or(positive.lt(1 - kOneSign));
   return one_sign.to(at::kDouble).mean().item<double>();
+}
+
+double share_at_ceiling(const models::Model& model, const at::Tensor& images) {
+  bool after_convolution = false;
+  double ceiling = 0;
+  const auto map = output_of_first(model, images, [&](const models::Node& node) {
+    after_convolution |= models::is<models::Conv2d>(node);
+    const auto* clip = std::get_if<models::Clip>(&node.op);
+    if (!after_convolution || !clip || !std::isfinite(clip->hi) || clip->lo != 0) return false;
+    ceiling = clip->hi;
+    return true;
+  });
+  if (!map.defined()) return std::numeric_limits<double>::quiet_NaN();
+  const auto count = [](const at::Tensor& which) {
+    return static_cast<double>(which.sum().item<std::int64_t>());
+  };
+  return count(map.ge(ceiling)) / std::max(1.0, count(map.gt(0)));
 }
 
 }  // namespace zsq::pipeline

@@ -63,4 +63,8 @@ PredictionSpread spread_of_predictions(const models::Model& model, const at::Ten
 // places of the images: biases outweigh pixels that are too small. NaN without a convolution.
 double one_sided_channels(const models::Model& model, const at::Tensor& images);
 
+// Of what the first ReLU6 after a convolution lets through, a clip of 0 to any finite ceiling, the
+// share that is at its ceiling: pixels that are too large saturate it. NaN without one.
+double share_at_ceiling(const models::Model& model, const at::Tensor& images);
+
 }  // namespace zsq::pipeline

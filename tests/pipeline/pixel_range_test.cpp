@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/pixel_statistics.
+// Covers also pipeline/pixel_constants, pipeline/pixel_statistics.
 // Networks whose running statistics are those of images in a known range.
 #include "pipeline/pixel_range.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -184,17 +185,26 @@ TEST(PixelRange, OfTheStatisticsOwnImagesHasNoLoss) {
   EXPECT_GT(PixelStatistics(network_of(shown)).loss(shown * 2), 0.2);
 }
 
+eval::Preprocessing given(double low, double high) {
+  return eval::resolve({.value_range = std::vector<double>{low, high},
+                        .mean = std::vector<double>{0},
+                        .std = std::vector<double>{1}},
+                       {32, 32}, 3);
+}
+
 TEST(PixelRange, AWrongPreprocessingIsContradicted) {
   const auto model = network_of(kImageNet(images()));
-  const auto given = [](std::vector<double> range) {
-    return eval::resolve(
-        {.value_range = range, .mean = std::vector<double>{0}, .std = std::vector<double>{1}},
-        {32, 32}, 3);
-  };
-  EXPECT_NE(contradiction(model, given({0, 255})).find("ImageNet's"), std::string::npos);
-  EXPECT_NE(contradiction(model, given({0, 1})), "");
+  EXPECT_NE(contradiction(model, given(0, 255)).find("ImageNet's"), std::string::npos);
+  EXPECT_NE(contradiction(model, given(0, 1)), "");
   EXPECT_EQ(contradiction(model, eval::resolve({.preset = "torchvision"}, {32, 32}, 3)), "");
   EXPECT_EQ(contradiction(model, eval::resolve({.preset = "cifar100"}, {32, 32}, 3)), "");
+}
+
+at::Tensor seen_at(const models::Model& model, const std::string& layer, const at::Tensor& images) {
+  models::Graph front = model.graph;
+  front.output = front.id_of(layer);
+  front.nodes.resize(static_cast<std::size_t>(front.output) + 1);
+  return models::execute(front, model.parameters, images);
 }
 
 // A classifier of 10 classes without BatchNorm that was made for pixels of `shares`: biases in
@@ -204,12 +214,8 @@ models::Model classifier_for(const Affine& pixels) {
   models::Model model = network_of(shown, First::convolution, false);
   models::Graph& graph = model.graph;
   const auto centre = [&](const std::string& layer) {
-    models::Graph front = graph;
-    front.output = front.id_of(layer);
-    front.nodes.resize(static_cast<std::size_t>(front.output) + 1);
-    const at::Tensor seen = models::execute(front, model.parameters, shown);
-    model.parameters.set(layer + ".bias", seen.mean({0, 2, 3}).neg());
-    graph.nodes[static_cast<std::size_t>(front.output)].params["bias"] = layer + ".bias";
+    model.parameters.set(layer + ".bias", seen_at(model, layer, shown).mean({0, 2, 3}).neg());
+    graph.nodes[static_cast<std::size_t>(graph.id_of(layer))].params["bias"] = layer + ".bias";
   };
   centre("conv1");
   centre("conv2");
@@ -227,12 +233,6 @@ models::Model classifier_for(const Affine& pixels) {
 
 // Without BatchNorm the predictions contradict what is off by far, and nothing confirms the rest.
 TEST(PixelRange, PredictionsContradictPixelsThatAreFarOff) {
-  const auto given = [](double low, double high) {
-    return eval::resolve({.value_range = std::vector<double>{low, high},
-                          .mean = std::vector<double>{0},
-                          .std = std::vector<double>{1}},
-                         {32, 32}, 3);
-  };
   const auto shares = classifier_for(kShares), bytes = classifier_for(kBytes);
   EXPECT_FALSE(can_tell_pixels(shares));
   EXPECT_TRUE(can_tell_pixels(network_of(kShares(images()))));
@@ -251,6 +251,23 @@ TEST(PixelRange, PredictionsContradictPixelsThatAreFarOff) {
   values.graph.signature.kind = models::OutputKind::values;
   EXPECT_EQ(contradiction(values, given(0, 255)), "");
   EXPECT_NE(contradiction(values, given(0, 1)).find("without a change of sign"), std::string::npos);
+}
+
+// ReLU6 bounds what pixels can do, so that no prediction is certain; it is saturated itself.
+TEST(PixelRange, AFullReLU6ContradictsPixelsThatAreTooLarge) {
+  auto model = classifier_for(kShares);
+  const auto seen = seen_at(model, "conv1.relu", kShares(images()));
+  const float ceiling = seen.max().item<float>() / 2;
+  const auto relu = static_cast<std::size_t>(model.graph.id_of("conv1.relu"));
+  model.graph.nodes[relu].op = models::Clip{0, ceiling};
+  EXPECT_NEAR(share_at_ceiling(model, kShares(images())),
+              static_cast<double>(seen.ge(ceiling).sum().item<std::int64_t>()) /
+                  static_cast<double>(seen.gt(0).sum().item<std::int64_t>()),
+              1e-9);
+  model.graph.signature.kind = models::OutputKind::values;  // nothing to be certain of
+  EXPECT_EQ(contradiction(model, given(0, 1)), "");
+  EXPECT_NE(contradiction(model, given(0, 255)).find("its first ReLU6"), std::string::npos);
+  EXPECT_TRUE(std::isnan(share_at_ceiling(classifier_for(kShares), kShares(images()))));
 }
 
 TEST(PixelRange, SpreadOfPredictionsIsOfTheirEntropy) {
