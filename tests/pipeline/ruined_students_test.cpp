@@ -4,6 +4,7 @@
 // them; drawn images tell which of them are ruined, and none of these may be called good. Healthy
 // students of the same networks must be. Covers also pipeline/report/experience.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 
 #include "models/execute.h"
 #include "pipeline/images/held_out.h"
@@ -111,33 +113,33 @@ std::pair<at::Tensor, at::Tensor> middle_grid(Student& student) {
 }
 
 struct Fault {
-  const char* name;
+  const char *kind, *name;
   std::function<void(Student&)> damage;
 };
 std::vector<Fault> faults() {
   return {
-      {"range too narrow", [](Student& s) { middle_grid(s).first.div_(16); }},
-      {"range too wide", [](Student& s) { middle_grid(s).first.mul_(60); }},
-      {"zero point off", [](Student& s) { middle_grid(s).second.add_(100); }},
-      {"channels in another order",
+      {"range", "too narrow", [](Student& s) { middle_grid(s).first.div_(16); }},
+      {"range", "too wide", [](Student& s) { middle_grid(s).first.mul_(60); }},
+      {"range", "zero point off", [](Student& s) { middle_grid(s).second.add_(100); }},
+      {"layout", "channels in another order",
        [](Student& s) {
          weight_of(s, "block1.conv2").copy_(weight_of(s, "block1.conv2").flip(1));
        }},
-      {"kernel transposed and turned",
+      {"layout", "kernel transposed and turned",
        [](Student& s) {
          weight_of(s, "stem").copy_(weight_of(s, "stem").flip(2).transpose(2, 3));
          weight_of(s, "block1.conv1").copy_(weight_of(s, "block1.conv1").flip(0));
        }},
-      {"layer of zeros", [](Student& s) { weight_of(s, "block1.shortcut").zero_(); }},
-      {"scale four times",
+      {"zeros", "a layer", [](Student& s) { weight_of(s, "block1.shortcut").zero_(); }},
+      {"range", "scale four times",
        [](Student& s) {
          for (const auto& site : quant::weight_sites(s))
            if (s.graph[site.layer].name == "block2.conv1")
              s.parameters.at(site.op->scale_name()).mul_(4),
                  s.parameters.at(site.parameter).mul_(4);
        }},
-      {"last layer of zeros", [](Student& s) { weight_of(s, "fc").zero_(); }},
-      {"outputs that stop at one end",
+      {"zeros", "last layer", [](Student& s) { weight_of(s, "fc").zero_(); }},
+      {"saturated", "outputs that stop at one end",
        [](Student& s) {
          // As a range that ends at 0 before a sigmoid: nothing is above 0.5.
          auto& bias = s.parameters.at(s.graph[s.graph.id_of("fc")].params.at("bias"));
@@ -171,7 +173,8 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
   const Recipe recipe = load_recipe(
       "instant", {"data.preset=cifar10", "process.threads=1", "process.agreement_images=64"});
   Observer observer;
-  int ruined = 0, telling = 0;
+  std::map<std::string, int> ruined;  // by the kind of fault
+  int telling = 0;
   for (const Ending& end : endings()) {
     const auto teacher = with_ending(trained_->model, end);
     const auto real = models::execute(teacher.graph, teacher.parameters, trained_->test.images);
@@ -197,25 +200,31 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
     if (tell && experience_with(end.kind, teacher.classes)) {
       EXPECT_EQ(mood_of(fine), "good") << end.name << ": " << fine;
     }
-    const auto expect_not_good = [&](const Student& student, const char* fault) {
+    const auto expect_not_good = [&](const Student& student, const char* kind, const char* fault) {
       const std::string verdict = judge(student, loss);
       if (loss < 0.05) return;  // it bears that
-      ++ruined;
+      ++ruined[kind];
       EXPECT_NE(mood_of(verdict), "good")
-          << end.name << ", " << fault << ", loses " << loss << ": " << verdict;
+          << end.name << ", " << kind << ", " << fault << ", loses " << loss << ": " << verdict;
     };
     for (const Fault& fault : faults()) {
       Student student = healthy;
       student.parameters = healthy.parameters.clone();
       const at::NoGradGuard no_grad;
       fault.damage(student);
-      expect_not_good(student, fault.name);
+      expect_not_good(student, fault.kind, fault.name);
     }
     for (const std::int64_t bits : {2, 3})
-      expect_not_good(quantized(teacher, recipe, held_out[0].images, bits), "few bits");
+      expect_not_good(quantized(teacher, recipe, held_out[0].images, bits), "few bits", "");
   }
   unsetenv("ZSQ_CACHE");
-  EXPECT_GE(ruined, 40);
+  int all = 0;
+  for (const char* kind : {"range", "layout", "saturated", "few bits", "zeros"}) {
+    EXPECT_GE(ruined[kind], 5) << kind;
+    RecordProperty(kind, ruined[kind]);
+    all += ruined[kind];
+  }
+  EXPECT_GE(all, 40);
   EXPECT_GE(telling, static_cast<int>(endings().size()) - 1);
 }
 
