@@ -24,7 +24,6 @@ TargetRules onnxruntime_rules() {
                      {"Slice", pass_through, true},    {"Pad", pass_through, true},
                      {"Expand", pass_through, true},   {"Resize", pass_through, true}};
   rules.hard_swish_is_product = true;
-  rules.gates_have_scales = true;
   return rules;
 }
 
@@ -36,7 +35,6 @@ void in_float(TargetRules& rules, std::string_view op) {
 // float, but no weight has a zero point.
 TargetRules openvino_rules() {
   TargetRules rules = onnxruntime_rules();
-  rules.gates_have_scales = false;
   rules.name = "openvino";
   rules.weights.with_zero_points = Execution::floating;
   in_float(rules, "HardSigmoid");
@@ -57,7 +55,6 @@ TargetRules tensorrt_rules() {
 // No single runtime: as onnxruntime runs these files.
 TargetRules generic_rules() {
   TargetRules rules = onnxruntime_rules();
-  rules.gates_have_scales = false;
   rules.name = "generic";
   rules.weights.four_bit_type = 4;
   in_float(rules, "HardSigmoid");
@@ -66,7 +63,6 @@ TargetRules generic_rules() {
 
 TargetRules qcdq_rules() {
   TargetRules rules = onnxruntime_rules();
-  rules.gates_have_scales = false;
   rules.name = "qcdq";
   rules.weights.float_biases = true;
   in_float(rules, "HardSigmoid");
@@ -77,7 +73,6 @@ TargetRules qcdq_rules() {
 // LOGISTIC has a fixed grid of its result, and LEAKY_RELU multiplies with 8 fractional bits.
 TargetRules tflite_rules() {
   TargetRules rules = onnxruntime_rules();
-  rules.gates_have_scales = false;
   rules.name = "tflite";
   rules.weights.saturating_pairs = false;  // XNNPACK widens codes to 16 bits before it multiplies
   rules.weights.with_zero_points = Execution::floating;

@@ -56,7 +56,6 @@ struct TargetRules {
   WeightRule weights;
   ActivationRule activations;
   std::vector<OperatorRule> operators;  // the others run in float
-  bool gates_have_scales = false;       // HardSigmoid(s x) in integers with s per channel
   bool hard_swish_is_product = false;   // x * HardSigmoid(x), quantized in between, is faster
   bool layers_alone = false;  // operators without weights read the float tensor, not its codes
 

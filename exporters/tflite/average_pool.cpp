@@ -63,8 +63,12 @@ TensorId integer_average_pool(Builder& builder, const models::AvgPool& op, Tenso
                               const std::string& name) {
   const Windows windows = windows_of(op, out_shape);
   const models::Pads pads = full_pads(builder.shape(x), windows);
-  const ScaledSum sum{1.0 / static_cast<double>(op.kernel[0] * op.kernel[1]), 0, op.kernel,
-                      op.stride, windows.out};
+  const ScaledSum sum{1.0 / static_cast<double>(op.kernel[0] * op.kernel[1]),
+                      0,
+                      {},
+                      op.kernel,
+                      op.stride,
+                      windows.out};
   return scaled_sum(builder, pad_map(builder, x, pads, PadWith::zero, name), sum, grid, name);
 }
 

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "exporters/file_outputs.h"
-#include "exporters/scaled_gate.h"
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/float_ops.h"
 #include "exporters/tflite/integer_ops.h"
@@ -47,7 +46,6 @@ class Converter {
 
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
     require_one_row(graph_.signature, "tflite");
-    require_plain_gates(graph_, "tflite");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
         convert(static_cast<NodeId>(i));
       } catch (const NoOperator& error) {  // the first: what follows has no input
@@ -172,7 +170,11 @@ class Converter {
     } else {
       std::vector<TensorId> inputs;
       for (const NodeId input : node.inputs) inputs.push_back(codes_of(input));
-      codes = integer_op(builder_, {node, inputs, shapes_[id], to});
+      const auto scale = node.params.find("scale");
+      codes = integer_op(
+          builder_, {node, inputs, shapes_[id], to,
+                     scale == node.params.end() ? at::Tensor()
+                                                : student_.parameters.at(scale->second).flatten()});
     }
     if (!codes) return false;
     values_[quantizer].codes = *codes;

@@ -68,8 +68,10 @@ struct FloatOps {
     return each(BuiltinOperator::LOGISTIC, {}, {x()});
   }
   TensorId operator()(const models::HardSigmoid& op) const {
-    const TensorId scaled = multiply(builder, x(), number(static_cast<float>(op.alpha), ".alpha"),
-                                     node.name + ".scaled");
+    const TensorId alpha = node.params.contains("scale")
+                               ? vector(parameter("scale").flatten() * op.alpha, ".alpha")
+                               : number(static_cast<float>(op.alpha), ".alpha");
+    const TensorId scaled = multiply(builder, x(), alpha, node.name + ".scaled");
     return limited(
         add(builder, scaled, number(static_cast<float>(op.beta), ".beta"), node.name + ".sum"), 0,
         1);

@@ -48,8 +48,8 @@ struct IntegerOps {
     const Sizes& map = builder.shape(op.inputs[0]);
     if (map.size() != 4) return std::nullopt;
     return scaled_sum(builder, op.inputs[0],
-                      {sigmoid.alpha, sigmoid.beta, {1, 1}, {1, 1}, {map[1], map[2]}}, op.grid,
-                      name());
+                      {sigmoid.alpha, sigmoid.beta, op.scale, {1, 1}, {1, 1}, {map[1], map[2]}},
+                      op.grid, name());
   }
   template <class Other>
   Result operator()(const Other&) const {

@@ -13,6 +13,7 @@ struct IntegerOp {
   std::vector<TensorId> inputs;  // codes
   models::Shape out_shape;       // the student's order
   Grid grid;                     // of the result
+  at::Tensor scale = {};         // of a HardSigmoid that has one per channel
 };
 
 // Nothing where the operator has to be a float one.

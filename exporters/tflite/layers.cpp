@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
@@ -141,13 +142,13 @@ TensorId scaled_sum(Builder& builder, TensorId x, const ScaledSum& sum, const Gr
   const std::int64_t channels = builder.shape(x).back();
   const models::Node node{name, models::Conv2d{.stride = sum.stride, .groups = channels}, {}, {}};
   LayerCodes codes;
-  const auto scale = static_cast<float>(sum.factor / code);
+  const auto ones = at::ones({channels});
+  const auto scale = (sum.scale.defined() ? sum.scale : ones).mul(sum.factor / code).contiguous();
   codes.weight = models::to_array(
       at::full({channels, 1, sum.kernel[0], sum.kernel[1]}, static_cast<int>(code), at::kChar));
-  codes.scale = models::to_array(at::full({channels}, scale, at::kFloat));
-  const double step = static_cast<double>(scale) * builder.kind(x).scale.at(0);
-  codes.bias = models::to_array(
-      at::full({channels}, static_cast<int>(std::nearbyint(sum.addend / step)), at::kInt));
+  codes.scale = models::to_array(scale);
+  const auto step = scale.to(at::kDouble).mul(builder.kind(x).scale.at(0));
+  codes.bias = models::to_array(step.reciprocal().mul(sum.addend).round().to(at::kInt));
   return integer_layer(
       builder, {node, x, {builder.shape(x)[0], channels, sum.out[0], sum.out[1]}, grid}, codes);
 }

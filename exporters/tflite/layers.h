@@ -29,6 +29,7 @@ TensorId float_layer(Builder& builder, const Layer& layer, const at::Tensor& wei
 // `kernel` x `kernel` windows sum up, as an average pool does.
 struct ScaledSum {
   double factor = 1, addend = 0;
+  at::Tensor scale;  // f32 [C] times `factor`, where channels have their own; undefined: 1
   models::Pair kernel{1, 1}, stride{1, 1}, out{1, 1};
 };
 TensorId scaled_sum(Builder& builder, TensorId x, const ScaledSum& sum, const Grid& grid,

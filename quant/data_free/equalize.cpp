@@ -189,7 +189,7 @@ class Equalizer {
 
 models::Model equalize(models::Model model, const QuantOptions& options) {
   if (options.mode == Mode::deploy) model = merge_branches(std::move(model));
-  if (options.mode == Mode::deploy && target_rules(options.target).gates_have_scales)
+  if (options.mode == Mode::deploy && target_rules(options.target).hard_swish_is_product)
     model = scale_gates(std::move(model));
   const auto which = options.equalize;
   const bool eight = std::min(options.weights.num_bits, options.activations.num_bits) >= 8;

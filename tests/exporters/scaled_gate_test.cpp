@@ -50,7 +50,7 @@ TEST(ScaledGate, RunsInIntegersInOnnxruntime) {
   expect_in_onnxruntime(student());
 }
 
-TEST(ScaledGate, RunsInFloatElsewhere) {
+TEST(ScaledGate, RunsInFloatInOtherFiles) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   expect_in_onnxruntime(test::for_target(student(), Target::openvino));
 }
@@ -58,7 +58,7 @@ TEST(ScaledGate, RunsInFloatElsewhere) {
 TEST(ScaledGate, IsRefusedByTargetsWithoutOne) {
   const auto one = student();
   try {
-    require_plain_gates(one.graph, "tflite");
+    require_plain_gates(one.graph, "ncnn");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported_model);

@@ -19,11 +19,11 @@ using test::NetworkBuilder;
 
 constexpr std::int64_t kChannels = 16;
 
-// Widths from 1/8 to 64.
+// Widths from 1/8 to 64, mostly below 0, where HardSwish needs no codes from -3 on.
 NodeId swish_of(NetworkBuilder& net, const std::string& name, NodeId x) {
   const auto widths = at::linspace(-3, 6, kChannels).exp2();
   net.at(name + ".gamma").copy_(widths.div(4));
-  net.at(name + ".beta").copy_(widths.div(8));
+  net.at(name + ".beta").copy_(widths.mul(-0.75));
   net.at(name + ".mean").zero_();
   net.at(name + ".variance").fill_(1);
   return net.op(name + ".swish", models::HardSwish{}, {x});
@@ -107,26 +107,24 @@ TEST(ScaleGates, NeedChannelsOfDifferentWidths) {
   EXPECT_EQ(scaled_gates(scale_gates(model)), 0);
 }
 
-// Against a target without such gates, on images that have the statistics of the BatchNorm.
+// 8 bits of one grid for channels whose widths differ 500 times leave the narrow ones without any:
+// without factors the mean error of a channel is half of its square. With factors x and y share
+// what the 3 below 0 cost narrow channels; codes for what lies lower would make the error 0.004.
 TEST(ScaleGates, BringAStudentOfEightBitsCloser) {
   NetworkBuilder net({kChannels, 12, 12});
   const NodeId x = swish_of(net, "norm", net.batch_norm("norm", net.input(), kChannels));
   const auto model = net.finish(net.conv("dw", x, kChannels, kChannels, 3, kChannels));
   const auto images = test::normal({16, kChannels, 12, 12}, 7);
   const auto expected = models::execute(model.graph, model.parameters, images);
-  const auto error = [&](Target target) {
-    QuantOptions options;
-    options.target = target;
-    options.weights.num_bits = options.activations.num_bits = 8;
-    options.activations.range = ActivationRange::bn_statistics;
-    auto student = insert_quantizers(model, options);
-    calibrate(student, images, 16);
-    const auto y = models::execute(student.graph, student.parameters, images);
-    const auto of_channels =
-        (y - expected).square().sum({0, 2, 3}) / expected.square().sum({0, 2, 3});
-    return of_channels.mean().item<double>();
-  };
-  EXPECT_LT(error(Target::onnxruntime), error(Target::openvino) / 4);
+  QuantOptions options;
+  options.weights.num_bits = options.activations.num_bits = 8;
+  options.activations.range = ActivationRange::bn_statistics;
+  auto student = insert_quantizers(model, options);
+  calibrate(student, images, 16);
+  const auto y = models::execute(student.graph, student.parameters, images);
+  const auto of_channels =
+      (y - expected).square().sum({0, 2, 3}) / expected.square().sum({0, 2, 3});
+  EXPECT_LT(of_channels.mean().item<double>(), 0.003);
 }
 
 }  // namespace
