@@ -82,7 +82,15 @@ std::optional<Op> known_function(const at::Tensor& y) {
   return as_hard_sigmoid(y);
 }
 
+// Between two points of the grid nobody sees where a function jumps.
+bool jumps(const Node& node) {
+  const auto* op = get_if<Elementwise>(node);
+  return op && (op->function == Function::sign || op->function == Function::floor ||
+                op->function == Function::ceil || op->function == Function::round);
+}
+
 bool is_elementwise(const Node& node) {
+  if (jumps(node)) return false;
   const bool interval = is<Clip>(node) && node.params.empty();
   return interval || is<Add>(node) || is<Mul>(node) || is<Binary>(node) || is<Elementwise>(node) ||
          is<Sigmoid>(node) || is<HardSigmoid>(node) || is<HardSwish>(node) || is<LeakyRelu>(node);

@@ -531,7 +531,7 @@ def resize(net):
     numbers = [max(1, int(e * s)) for e, s in zip(net.shape[2:], scales)] if by_size else scales
     if axes == [3, 2]:
         numbers = numbers[::-1]
-    if by_size and axes and net.coin(.5):
+    if by_size and axes and min(axes) > 0 and net.coin(.5):  # onnxruntime does not know negative axes here
         attributes["keep_aspect_ratio_policy"] = net.choose(["stretch", "not_larger", "not_smaller"])
     if axes is None:
         if by_size:
@@ -582,7 +582,9 @@ def sequence(net):
 def comparison(net):
     """A truth value for each value of x, or for each row of them."""
     name = net.choose(["Greater", "Less"] + (["GreaterOrEqual", "LessOrEqual"] if net.opset >= 12 else []))
-    other = net.partner() if net.coin(.4) else net.constant(net.broadcastable(net.shape, batch=True))
+    other = net.constant(net.broadcastable(net.shape, batch=True))
+    if net.coin(.4):  # not one that equals x but for the last bits
+        other = net.add("Add", [net.add("Mul", [net.partner(), net.scalar(.7)]), net.scalar(net.choose([-.2, .3]))])
     return net.add(name, net.swapped(net.x, net.scalar(net.real(-.3, .3)) if net.coin(.4) else other))
 
 

@@ -90,6 +90,17 @@ TEST(Logic, SoftplusInPartsIsOneFunction) {
   for (const auto& node : model.graph.nodes) EXPECT_FALSE(is<Add>(node)) << node.name;
 }
 
+// Like ReLU but for a few values: no function that is recognized by points of its curve.
+TEST(Logic, AJumpBesideZeroIsNoRelu) {
+  OnnxFile file(17, kImage);
+  file.initializer("bound", scalar(-0.05))
+      .node("Greater", {"x", "bound"}, {"condition"})
+      .node("Cast", {"condition"}, {"mask"}, {{"to", std::int64_t{1}}})
+      .node("Mul", {"x", "mask"}, {"y"});
+  const auto x = image() * 0.02;
+  EXPECT_TRUE(file.run(x).equal((x * x.gt(-0.05)).flatten(1)));
+}
+
 TEST(Logic, RefusesABranchThatMayBeInfinite) {
   OnnxFile file(17, kImage);
   file.initializer("zero", scalar(0))
