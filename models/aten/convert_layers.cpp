@@ -34,7 +34,7 @@ Dims conv_pads(const Operation& op, const Shape& weight, const Dims& dilation) {
 // Vectors that the network leaves out (affine=False) are made up.
 std::string vector_or(const Operation& op, const char* parameter, double otherwise) {
   if (op.has(parameter)) return op.tensor(parameter);
-  const auto size = op.shape("running_mean").at(0);
+  const auto size = op.shape("input").at(1);
   return op.constant(otherwise == 0 ? at::zeros({size}) : at::ones({size}));
 }
 
@@ -107,7 +107,21 @@ Value convert_convolution(const Operation& op) {
   return op.shape("weight").size() == 3 ? convert_conv1d(op) : convert_conv2d(op);
 }
 
+Value convert_convolution_mode(const Operation& op) {
+  return op.shape("weight").size() == 3 ? convert_conv1d(op) : convert_conv2d(op);
+}
+
 Value convert_batch_norm(const Operation& op) {
+  if (op.shape("input").size() < 2) op.fail("needs an input N x C x ...");
+  const bool own = !op.has("running_mean") && op.flag("training", false) && op.is_constant("input");
+  if (own) {  // a kernel that is standardized
+    const auto zeros = op.constant(at::zeros({op.shape("input").at(1)}, at::kFloat));
+    return make_tensor(op.emit(
+        "BatchNormalization",
+        {op.tensor("input"), vector_or(op, "weight", 1), vector_or(op, "bias", 0), zeros, zeros},
+        {{"epsilon", static_cast<float>(op.number("eps", 1e-5))},
+         {"training_mode", std::int64_t{1}}}));
+  }
   if (!op.has("running_mean") || !op.has("running_var")) {
     op.fail("has no running statistics (track_running_stats=False)");
   }

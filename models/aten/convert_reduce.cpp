@@ -3,6 +3,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "models/aten/converters.h"
 
@@ -14,6 +15,11 @@ using Dims = std::vector<std::int64_t>;
 Dims axes_of(const Operation& op) {
   const bool other = op.has("dim") && op.value("dim").as<bool>();  // another argument in its place
   const auto axes = other ? Dims{} : op.integers("dim");
+  if (axes.empty() && op.is_constant("self")) {
+    Dims all(op.shape("self").size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
   if (axes.empty()) op.fail("reduces the batch as well; the dimensions of an image were expected");
   return axes;
 }
@@ -104,6 +110,17 @@ Value convert_norm(const Operation& op) {
   if (!std::isinf(p) || p < 0) op.fail("norms of order 1, 2 and infinity are known");
   const auto absolute = op.emit("Abs", {op.tensor("self")});
   return make_tensor(reduced(op, "ReduceMax", absolute, op.flag("keepdim", false)));
+}
+
+// g v / |v|, where the norm is over all dimensions but one.
+Value convert_weight_norm(const Operation& op) {
+  const auto v = op.tensor("v"), g = op.tensor("g");
+  std::vector<std::int64_t> axes;
+  const auto dimensions = static_cast<std::int64_t>(op.shape("v").size());
+  for (std::int64_t i = 0; i < dimensions; ++i)
+    if (i != op.integer("dim", 0)) axes.push_back(i);
+  const auto norm = op.emit("ReduceL2", {v}, {{"axes", axes}, {"keepdims", std::int64_t{1}}});
+  return make_tensor(op.emit("Mul", {v, op.emit("Div", {g, norm})}));
 }
 
 // The product of two tensors over a dimension after each is divided by its norm, at least eps.

@@ -44,7 +44,8 @@ Value convert_flatten(const Operation& op) {
   const auto shape = op.shape("self");
   const auto first = from_front(op, op.integer("start_dim", 0), shape.size());
   const auto last = from_front(op, op.integer("end_dim", -1), shape.size());
-  if (first == 0 && last > 0) op.fail("the batch would be merged with the image");
+  if (first == 0 && last > 0 && !op.is_constant("self"))
+    op.fail("the batch would be merged with the image");
   if (first >= last) return make_tensor(op.tensor("self"));
   if (first == 1 && last + 1 == shape.size()) {
     return make_tensor(op.emit("Flatten", {op.tensor("self")}));

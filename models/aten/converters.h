@@ -7,7 +7,8 @@ namespace zsq::models::aten {
 
 // convert_layers.cpp
 Value convert_conv2d(const Operation&);
-Value convert_convolution(const Operation&);  // with the flag `transposed`
+Value convert_convolution(const Operation&);
+Value convert_convolution_mode(const Operation&);  // with the flag `transposed`
 Value convert_batch_norm(const Operation&);
 Value convert_native_batch_norm(const Operation&);  // a tuple, of which the rest is None
 Value convert_conv1d(const Operation&);
@@ -104,6 +105,7 @@ Value convert_variance_mean(const Operation&);
 Value convert_deviation_mean(const Operation&);
 Value convert_norm(const Operation&);
 Value convert_cosine_similarity(const Operation&);
+Value convert_weight_norm(const Operation&);
 
 // convert_normalization.cpp
 Value convert_layer_norm(const Operation&);

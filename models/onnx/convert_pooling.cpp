@@ -53,21 +53,22 @@ void emit_dilated_average(Call& call, NodeId x, const Window& window, bool count
   call.bind({y, {}});
 }
 
-}  // namespace
-
-void convert_max_pool(Call& call) {
-  auto x = call.activation(0);
-  const auto window = read_pool_window(call, x);
-  MaxPool pool{window.kernel, window.stride, window.pads, window.dilation, window.ceil_mode};
-  if (!pool.ceil_mode) {
-    x = absorb_smaller_pad(call, x, -std::numeric_limits<double>::infinity(), pool.kernel,
-                           pool.pads);
-  }
-  call.emit(pool, {x});
+NodeId as_map(Call& call) {
+  const auto x = call.activation(0);
+  const auto& shape = call.shape(x);
+  return shape.size() == 3 ? call.part(Reshape{{shape[1], 1, shape[2]}}, {x}) : x;
 }
 
-void convert_average_pool(Call& call) {
-  auto x = call.activation(0);
+// Without the height that as_map() gave a signal.
+void bind_as_input(Call& call) {
+  if (call.shape(call.activation(0)).size() != 3) return;
+  const auto y = call.result();
+  const auto& shape = call.shape(y);
+  call.bind({call.part(Reshape{{shape[1], shape[3]}}, {y}), {}});
+}
+
+void emit_average(Call& call) {
+  auto x = as_map(call);
   const auto window = read_pool_window(call, x);
   const bool count_include_pad = call.integer("count_include_pad", 0) != 0;
   if (window.kernel == Pair{1, 1} && window.stride == Pair{1, 1} && window.pads == Pads{}) {
@@ -88,6 +89,31 @@ void convert_average_pool(Call& call) {
   call.emit(pool, {x});
 }
 
-void convert_global_average_pool(Call& call) { call.emit(GlobalAvgPool{}, {call.activation(0)}); }
+}  // namespace
+
+void convert_max_pool(Call& call) {
+  auto x = as_map(call);
+  const auto window = read_pool_window(call, x);
+  MaxPool pool{window.kernel, window.stride, window.pads, window.dilation, window.ceil_mode};
+  if (!pool.ceil_mode) {
+    x = absorb_smaller_pad(call, x, -std::numeric_limits<double>::infinity(), pool.kernel,
+                           pool.pads);
+  }
+  call.emit(pool, {x});
+  bind_as_input(call);
+}
+
+void convert_average_pool(Call& call) {
+  emit_average(call);
+  bind_as_input(call);
+}
+
+void convert_global_average_pool(Call& call) {
+  const auto x = call.activation(0);
+  if (call.shape(x).size() == 3)
+    call.emit(Reduce{ReduceKind::mean, {2}, true}, {x});
+  else
+    call.emit(GlobalAvgPool{}, {x});
+}
 
 }  // namespace zsq::models::onnx

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "models/elementwise.h"
 #include "models/onnx/converters.h"
 #include "models/onnx/reductions.h"
 
@@ -134,17 +135,15 @@ void convert_global_max_pool(Call& call) {
   call.bind({reduce(call, ReduceKind::max, x, axes, true), {}});
 }
 
-// Of a constant; a result that the open batch takes part in is refused.
-at::Tensor fold_reduce(const Call& call) {
-  const auto& form = form_of(call);
-  if (form.before || form.after) call.fail("is not known on constants");
-  const auto& x = call.constant(0);
+namespace {
+
+at::Tensor reduced(const Call& call, ReduceKind kind, const at::Tensor& x) {
   auto axes = axes_of(call, static_cast<std::size_t>(x.dim()));
   if (!axes) return x;
   const bool keepdims = call.integer("keepdims", 1) != 0;
   if (x.to(at::kDouble).eq(static_cast<double>(kBatch)).any().item<bool>())
     call.fail(std::string("calculates with the batch size") + kExportWithFixedBatch);
-  switch (form.kind) {
+  switch (kind) {
     case ReduceKind::mean:
       return x.to(at::kDouble).mean(*axes, keepdims).to(x.scalar_type());
     case ReduceKind::sum:
@@ -161,6 +160,17 @@ at::Tensor fold_reduce(const Call& call) {
   auto product = x;
   for (const auto axis : *axes) product = product.prod(axis, keepdims);
   return product.to(x.scalar_type());
+}
+
+}  // namespace
+
+// Of a constant; a result that the open batch takes part in is refused.
+at::Tensor fold_reduce(const Call& call) {
+  const auto& form = form_of(call);
+  const auto x =
+      form.before ? apply(*form.before, call.constant(0).to(at::kFloat)) : call.constant(0);
+  const auto y = reduced(call, form.kind, x);
+  return form.after ? apply(*form.after, y.to(at::kFloat)) : y;
 }
 
 void convert_softmax(Call& call) { emit_softmax(call, false); }

@@ -130,6 +130,13 @@ at::Tensor fold_size(const Call&);
 at::Tensor fold_tile(const Call&);
 at::Tensor fold_matmul(const Call&);
 
+// fold_tensors.cpp
+at::Tensor fold_softmax(const Call&);  // LogSoftmax too
+at::Tensor fold_reduce_log_sum_exp(const Call&);
+at::Tensor fold_pad(const Call&);
+at::Tensor fold_flatten(const Call&);
+at::Tensor fold_batch_normalization(const Call&);
+
 // fold_layout.cpp
 at::Tensor fold_constant(const Call&);
 at::Tensor fold_constant_of_shape(const Call&);

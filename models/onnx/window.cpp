@@ -6,9 +6,13 @@
 namespace zsq::models::onnx {
 namespace {
 
+// Signals [N, C, L] are maps of height 1, and their attributes hold half the numbers.
+bool of_signal(const Call& call) { return call.shape(call.activation(0)).size() == 3; }
+
 // Two positive numbers, each 1 if the attribute is absent.
 Pair pair_of(const Call& call, const std::string& attribute) {
-  const auto list = call.integers(attribute).value_or(std::vector<std::int64_t>{1, 1});
+  auto list = call.integers(attribute).value_or(std::vector<std::int64_t>{1, 1});
+  if (list.size() == 1 && of_signal(call)) list.insert(list.begin(), 1);
   const auto plausible = [](std::int64_t size) { return size > 0 && size <= kMaxExtent; };
   if (list.size() != 2 || !std::all_of(list.begin(), list.end(), plausible)) {
     call.fail("attribute '" + attribute + "' must hold two positive numbers");
@@ -17,7 +21,8 @@ Pair pair_of(const Call& call, const std::string& attribute) {
 }
 
 Pads explicit_pads(const Call& call) {
-  const auto list = call.integers("pads").value_or(std::vector<std::int64_t>(4, 0));
+  auto list = call.integers("pads").value_or(std::vector<std::int64_t>(4, 0));
+  if (list.size() == 2 && of_signal(call)) list = {0, list[0], 0, list[1]};
   const auto plausible = [](std::int64_t size) { return size >= 0 && size <= kMaxExtent; };
   if (list.size() != 4 || !std::all_of(list.begin(), list.end(), plausible)) {
     call.fail("attribute 'pads' must hold four numbers, none negative");

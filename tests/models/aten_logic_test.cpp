@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/aten/convert_logic. Comparisons, einsum, places of a dimension, what is
-// calculated of parameters, and devices, against ATen's own.
+// Covers also models/aten/convert_logic, models/onnx/fold_tensors. Comparisons, einsum, places of a
+// dimension, what is calculated of parameters, and devices, against ATen's own.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/conv1d.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/cosine_similarity.h>
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/hardshrink.h>
 #include <ATen/ops/im2col.h>
 #include <ATen/ops/lerp.h>
+#include <ATen/ops/pad.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/reflection_pad2d.h>
 #include <ATen/ops/remainder.h>
+#include <ATen/ops/softmax.h>
 #include <ATen/ops/softshrink.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/threshold.h>
@@ -101,6 +106,28 @@ const Case kCases[] = {
         "g = torch.mean(torch.pow(torch.clamp_min(x, 0.1), p), [2, 3])\n"
         "y = torch.pow(g, torch.reciprocal(p))",
         x.clamp_min(0.1).pow(c.power.abs() + 1).mean({2, 3}).pow((c.power.abs() + 1).reciprocal())),
+    ZSQ_LOGIC("w = torch.softmax(CONSTANTS.c1, 1)\n"
+              "y = torch.conv2d(x, torch.unsqueeze(torch.unsqueeze(w, 2), 3))",
+              at::conv2d(x, at::softmax(c.matrix, 1).reshape({5, 4, 1, 1}))),
+    ZSQ_LOGIC("w = torch._weight_norm(CONSTANTS.c1, torch.amax(CONSTANTS.c1, [1], True), 0)\n"
+              "y = torch.conv2d(x, torch.unsqueeze(torch.unsqueeze(w, 2), 3))",
+              at::conv2d(x, (c.matrix * (c.matrix.amax({1}, true) / c.matrix.norm(2, {1}, true)))
+                                .reshape({5, 4, 1, 1}))),
+    ZSQ_LOGIC("w = torch.div(CONSTANTS.c1, torch.sum(torch.abs(CONSTANTS.c1)))\n"
+              "y = torch.conv2d(x, torch.unsqueeze(torch.unsqueeze(w, 2), 3))",
+              at::conv2d(x, (c.matrix / c.matrix.abs().sum()).reshape({5, 4, 1, 1}))),
+    ZSQ_LOGIC("k = torch.reshape(CONSTANTS.c1, [1, 5, 4])\n"
+              "w = torch.batch_norm(k, None, None, None, None, True, 0., 1e-5, True)\n"
+              "y = torch.conv2d(x, torch.reshape(w, [5, 4, 1, 1]))",
+              at::conv2d(x, at::batch_norm(c.matrix.reshape({1, 5, 4}), {}, {}, {}, {}, true, 0.0,
+                                           1e-5, false)
+                                .reshape({5, 4, 1, 1}))),
+    ZSQ_LOGIC("w = torch.pad(torch.reshape(CONSTANTS.c1, [5, 4, 1, 1]), [1, 1, 1, 1])\n"
+              "y = torch.conv2d(x, w, None, [1, 1], [1, 1])",
+              at::conv2d(x, at::pad(c.matrix.reshape({5, 4, 1, 1}), {1, 1, 1, 1}), {}, 1, 1)),
+    ZSQ_LOGIC("y = torch._convolution_mode(torch.flatten(x, 2), torch.unsqueeze(CONSTANTS.c1, 2), "
+              "None, [1], \"same\", [1], 1)",
+              at::conv1d(x.flatten(2), c.matrix.unsqueeze(2))),
     ZSQ_LOGIC("y = torch.mul(x, torch.sigmoid(CONSTANTS.c0))", x* c.power.sigmoid()),
 };
 

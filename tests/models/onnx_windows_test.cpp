@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also models/onnx/window.
 // Convolutions, paddings and poolings in the forms that exporters write, against plain ATen.
+#include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
 
 #include <limits>
@@ -144,6 +146,19 @@ TEST(AveragePool, IsGlobalOverTheWholeMapAndNothingOverOnePixel) {
   EXPECT_EQ(count<AvgPool>(model), 0);
   EXPECT_EQ(count<GlobalAvgPool>(model), 1);
   expect_near(file.run(image()), image().mean({2, 3}));
+}
+
+TEST(Pools, OfSignals) {
+  const auto x = wave({2, 4, 20});
+  const auto of = [&](const std::string& type, const Attributes& attributes) {
+    return OnnxFile(17, {4, 20}).node(type, {"x"}, {"y"}, attributes).run(x.unsqueeze(2));
+  };
+  const Attributes window{{"kernel_shape", Ints{4}}, {"strides", Ints{3}}, {"pads", Ints{1, 2}}};
+  const auto padded = at::constant_pad_nd(x, {1, 2}, -1e9);
+  expect_near(of("MaxPool", window), at::max_pool1d(padded, 4, 3));
+  expect_near(of("AveragePool", {{"kernel_shape", Ints{4}}, {"strides", Ints{3}}}),
+              at::avg_pool1d(x, 4, 3));
+  expect_near(of("GlobalAveragePool", {}), x.mean(2, true));
 }
 
 }  // namespace
