@@ -3,7 +3,7 @@
 """Forms of operators (operator_forms.py) through PyTorch's exporters (exporters.py) into zsq; truth is PyTorch's.
 
   exporter_forms.py COMPARE_FOLDER [--forms NAME...] [--exporters legacy dynamo trace pt2] [--keep FOLDER]
-  exporter_forms.py COMPARE_FOLDER --quick     twenty forms, each through one exporter, all of which have to be equal
+  exporter_forms.py COMPARE_FOLDER --quick     some forms, each through one exporter, all of which have to be equal
 
 Prints how many of each exporter are equal, refused and different, and every file that is not equal. Exits 1 if one is
 different or if a message is libtorch's; 77: there is no PyTorch.
@@ -29,7 +29,8 @@ from operator_forms import FORMS, SIDE, network
 
 QUICK = """max_pool_ceil gem avg_pool_divisor_pads prelu gelu_tanh_in_parts se_index eca cbam_space global_context blur_pool
 channels_last_norm mixer up_bilinear up_to_other pixel_shuffle deconv_output conv_same group_norm layer_scale
-stack_sum""".split()
+stack_sum gem_parameter softplus threshold_value l2_normalize masked_fill index_channels kernel_merged weight_norm
+class_token einsum_attention where_of_two fused_with_softmax""".split()
 
 
 def write_all(folder, forms, kinds, quick=False):
