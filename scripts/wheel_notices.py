@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 # Of libraries without a file of their own in the wheel.
-HEADERS = ("nlohmann/json.hpp", "protozero/pbf_reader.hpp", "flatbuffers/flatbuffers.h", "boost/version.hpp")
+HEADERS = [line for line in (pathlib.Path(__file__).parents[1] / "cmake/third_party.txt").read_text().splitlines()
+           if not line.startswith("#")]
 FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu")
 
 
