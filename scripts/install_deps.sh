@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
-# install_deps.sh [PACKAGE...]: installs what is missing: Debian packages (the PACKAGEs named, too),
-# libtorch in .deps/torch, and in .deps/python a Python environment for tests and the quick start.
+# install_deps.sh [--notebook] [PACKAGE...]: installs what is missing: Debian packages (the PACKAGEs named, too),
+# libtorch in .deps/torch, and in .deps/python a Python environment for tests and the quick start; with --notebook in
+# .deps/notebook what executes notebooks (150 MB).
 # Each part of .deps is built beside its place and then renamed, so an interrupted run leaves the old
 # state or the new one.
 # PYTHON=<interpreter> chooses the Python (3.11 to 3.14).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
+notebook=
+if [[ ${1:-} == --notebook ]]; then
+  notebook=1
+  shift
+fi
 pip_options=(--quiet --no-compile --root-user-action=ignore)
 
 torch_packages=(torch==2.11.0)
@@ -89,6 +95,11 @@ install_python() {
     find "$1/bin" -type f -delete
 }
 
+install_notebook() {
+  "$python" -m pip install "${pip_options[@]}" --no-deps --only-binary :all: --target "$1" \
+    --requirement scripts/requirements_notebook.txt
+}
+
 install_debian_packages
 check_python
 mkdir -p .deps
@@ -105,4 +116,5 @@ fi
 abi=$("$python" -c 'import sys; print(sys.implementation.cache_tag)')
 install_part torch "${torch_options[*]} ${torch_packages[*]}" install_torch
 install_part python "$abi $(sha256sum < scripts/requirements.txt)" install_python
+[[ -z $notebook ]] || install_part notebook "$abi $(sha256sum < scripts/requirements_notebook.txt)" install_notebook
 say "done"

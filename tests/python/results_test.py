@@ -5,10 +5,12 @@ import importlib.util
 import io
 import json
 import pathlib
+import sys
 import unittest
+from unittest import mock
 
 import tiny
-from tiny import SHORT
+from tiny import SHORT, TRAINED
 
 import zsq
 
@@ -61,13 +63,35 @@ class Results(tiny.WithFolder):
         self.assertEqual((result.agreement, result.divergence, result.layers[0]["name"]), (0.5, 0.25, "a"))
         self.assertIn("<td>12.35</td>", result._repr_html_())
 
+    def test_without_pandas_there_is_no_table(self):
+        with mock.patch.dict(sys.modules, {"pandas": None}), self.assertRaises(ImportError):
+            self.report.to_pandas()
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "no pandas")
     def test_as_a_table_of_pandas(self):
-        if importlib.util.find_spec("pandas") is None:
-            with self.assertRaises(ImportError):
-                self.report.to_pandas()
-            return
         table = self.report.to_pandas()
         self.assertEqual(list(table["name"]), ["conv0", "conv1", "fc"])
+        self.assertEqual(list(table["weight_bits"]), [8, 8, 8])
+        self.assertEqual(table["output_sqnr"].dtype.kind, "f")
+
+    @unittest.skipUnless(importlib.util.find_spec("IPython"), "no IPython")
+    def test_show_in_a_shell_of_ipython_is_the_page(self):
+        from IPython.core.interactiveshell import InteractiveShell
+        from IPython.utils.capture import capture_output
+
+        InteractiveShell.instance(history_manager=None)
+        self.addCleanup(InteractiveShell.clear_instance)
+        with capture_output() as captured:
+            self.report.show()
+        self.assertEqual(captured.outputs[0].data["text/html"], self.report._repr_html_())
+
+    @unittest.skipUnless(importlib.util.find_spec("tqdm"), "no tqdm")
+    def test_progress_is_a_bar_of_tqdm(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            zsq.quantize(self.model, output=self.folder / "bar", recipe="deploy", settings=TRAINED)
+        self.assertRegex(said.getvalue(), r"fine-tune: +\d+%\|.*\| \d+/20 \[")
+        self.assertRegex(said.getvalue(), r"loss_student=\d")
 
 
 if __name__ == "__main__":

