@@ -56,11 +56,15 @@ def random_images(count, shape, seed):
 
 
 def measured(name, size, seed):
-    """The network in eval mode, its running statistics those of random images."""
     torch.manual_seed(seed)
     network = timm.create_model(name, pretrained=False)
     channels, height, width = network.default_cfg["input_size"]
     shape = (channels, size or height, size or width)
+    return measure(network, shape, seed), shape
+
+
+def measure(network, shape, seed):
+    """The network in eval mode, its running statistics those of random images."""
     for module in network.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             module.momentum = 1.0  # of one batch, so that they hold together in eval mode too
@@ -72,7 +76,7 @@ def measured(name, size, seed):
     with torch.no_grad():
         count = min(400, max(64, STATISTICS_PIXELS // (shape[1] * shape[2])))
         network(random_images(count, shape, seed + 1))
-    return network.eval(), shape
+    return network.eval()
 
 
 def export(network, shape, path):
