@@ -1,13 +1,34 @@
 #!/usr/bin/env bash
-# try_wheel.sh [WHEEL]: installs the wheel (default: that of build/wheels) in an empty environment, with nothing of
-# this tree in reach, quantizes a network from Python and from the shell, and says how long each step takes.
+# try_wheel.sh [--bare] [WHEEL]: installs the wheel (default: that of build/wheels) in an empty environment, with nothing of
+# this tree in reach, quantizes a network from the shell, from Python and by the C interface, and says how long each step takes.
+# --bare: in a Debian that holds nothing but its base system and Python, made by debootstrap in a temporary folder; needs
+# root. ALL_OF_TORCH=1: with the CUDA packages that PyTorch's wheel asks for, gigabytes which nothing loads on a CPU.
 set -euo pipefail
+bare=
+if [[ ${1:-} == --bare ]]; then
+  bare=1
+  shift
+fi
 cd "$(dirname "$0")/.."
 wheel=$(realpath "${1:-$(ls build/wheels/zsq-*.whl)}")
-network=$PWD/build/networks/efficientnet_lite0.onnx
+network=${NETWORK:-$PWD/build/networks/efficientnet_lite0.onnx}
 [[ -f $network ]] || { echo "try_wheel: $network is missing: ctest --preset release -R make_networks" >&2; exit 2; }
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
+
+if [[ $bare ]]; then
+  release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$release" "$place/root" > /dev/null
+  mkdir -p "$place/root/try/scripts"
+  cp "$0" "$place/root/try/scripts/"
+  cp "$wheel" "$network" "$place/root/try/"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$place/root/etc/ssl/certs/"
+  # In mount and process namespaces of its own, so that nothing of this machine is seen.
+  unshare --mount --pid --fork --mount-proc="$place/root/proc" chroot "$place/root" env -i PATH=/usr/bin:/bin HOME=/root \
+    NETWORK="/try/$(basename "$network")" ALL_OF_TORCH="${ALL_OF_TORCH:-}" \
+    bash /try/scripts/try_wheel.sh "/try/$(basename "$wheel")"
+  exit
+fi
 cd "$place"
 
 timed() {
@@ -16,21 +37,43 @@ timed() {
   echo "try_wheel: $1 took $((SECONDS - begin)) s"
 }
 python3 -m venv venv
-export PATH=$place/venv/bin:/usr/bin:/bin
+export PATH=$place/venv/bin:/usr/bin:/bin XDG_CACHE_HOME=$place/cache
 unset PYTHONPATH LD_LIBRARY_PATH ZSQ_LIBRARY ZSQ_PROGRAM
 pip() { python -m pip --disable-pip-version-check --quiet "$@"; }
-# PyTorch without the CUDA libraries that it does not load on a CPU, gigabytes.
-timed "PyTorch" pip install --no-deps torch==2.11.0 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*'
+if [[ ${ALL_OF_TORCH:-} ]]; then
+  timed "PyTorch" pip install 'torch==2.11.*'
+else
+  timed "PyTorch" pip install --no-deps 'torch==2.11.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*'
+fi
 timed "the wheel" pip install --no-deps "$wheel"
 zsq --version
+python -m zsq --version > /dev/null
 timed "W8A8 from the shell" zsq quantize "$network" --preset efficientnet_lite0 --scheme W8A8 --recipe instant \
   --quiet -o shell
 timed "W8A8 from Python" python - "$network" << 'PY'
+import importlib.metadata
 import sys
 import zsq
 report = zsq.quantize(sys.argv[1], scheme="W8A8", recipe="instant", preset="efficientnet_lite0", output="python",
                       progress=False)
+assert zsq.__version__ == importlib.metadata.version("zsq") == report["tool_version"]
 print(zsq.__version__, report.verdict)
 PY
+timed "W8A8 by the C interface" python - "$network" << 'PY'
+import ctypes
+import pathlib
+import sys
+import zsq
+library = ctypes.CDLL(str(pathlib.Path(zsq.__file__).parent / "lib/libzsq.so.0"))
+job, error = ctypes.c_void_p(), ctypes.c_char_p()
+def call(name, *arguments):
+    if getattr(library, name)(*arguments, ctypes.byref(error)):
+        sys.exit(error.value.decode())
+call("zsq_job_new", b"instant", ctypes.byref(job))
+call("zsq_job_set", job, b"scheme", b"W8A8")
+call("zsq_job_set", job, b"data.preset", b"efficientnet_lite0")
+call("zsq_quantize", job, sys.argv[1].encode(), b"c", None)
+PY
 cmp shell/model.onnx python/model.onnx
-echo "try_wheel: the same model.onnx from both"
+cmp shell/model.onnx c/model.onnx
+echo "try_wheel: the same model.onnx from the shell, from Python and by the C interface"
