@@ -15,8 +15,13 @@ namespace zsq::eval {
 namespace {
 
 void check_labels(const at::Tensor& labels, std::int64_t classes) {
+  if (labels.dim() != 1)
+    throw Error(ErrorCode::bad_input,
+                "the data has masks, the network names one class for an image: data and network do "
+                "not belong together");
   const std::int64_t lowest = labels.min().item<std::int64_t>();
   const std::int64_t highest = labels.max().item<std::int64_t>();
+  if (lowest == kNoLabel) throw Error(ErrorCode::bad_input, "the data has images without a label");
   if (lowest < 0 || highest >= classes)
     throw Error(ErrorCode::bad_input, "the data has label " +
                                           std::to_string(lowest < 0 ? lowest : highest) +
@@ -31,21 +36,9 @@ void check_label_sets(const at::Tensor& labels, std::int64_t outputs) {
                   std::to_string(outputs) + " outputs: data and network do not belong together");
 }
 
-struct Counts {
-  std::int64_t correct1 = 0, correct5 = 0;
-  std::vector<at::Tensor> predictions, labels;
-
-  void add(const at::Tensor& logits, const at::Tensor& right) {
-    check_labels(right, logits.size(1));
-    predictions.push_back(logits.argmax(1));
-    labels.push_back(right.clone());  // the batch's memory is filled anew
-    const auto classes = std::get<1>(logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1));
-    const at::Tensor first = predictions.back().eq(right);
-    correct1 += first.sum().item<std::int64_t>();
-    const at::Tensor among_five = classes.eq(right.unsqueeze(1)).any(1).logical_or(first);
-    correct5 += among_five.sum().item<std::int64_t>();
-  }
-};
+double per_cent(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 }  // namespace
 
@@ -53,48 +46,73 @@ std::int64_t images_to_use(const ImageSource& source, const DataOptions& options
   return options.eval_images > 0 ? std::min(options.eval_images, source.size()) : source.size();
 }
 
-Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
-                const ImageSource& source, const DataOptions& options, Observer& observer,
-                c10::Device device) {
+void ClassCounts::add(const at::Tensor& logits, const at::Tensor& labels) {
+  check_labels(labels, logits.size(1));
+  predictions_.push_back(logits.argmax(1));
+  labels_.push_back(labels.clone());  // the batch's memory is filled anew
+  const auto [values, classes] = logits.topk(std::min<std::int64_t>(5, logits.size(1)), 1);
+  const at::Tensor first = predictions_.back().eq(labels);
+  first_ += first.sum().item<std::int64_t>();
+  const at::Tensor among_five = classes.eq(labels.unsqueeze(1)).any(1).logical_or(first);
+  among_five_ += among_five.sum().item<std::int64_t>();
+  images_ += labels.size(0);
+}
+
+Figures ClassCounts::figures() const {
+  return {{"top1", per_cent(first_, images_)}, {"top5", per_cent(among_five_, images_)}};
+}
+
+Result ClassCounts::result() const {
+  Result result{images_, per_cent(first_, images_), per_cent(among_five_, images_), 0, {}, {}, {}};
+  if (images_ > 0) result.predictions = at::cat(predictions_), result.labels = at::cat(labels_);
+  return result;
+}
+
+std::int64_t for_each_batch(
+    const std::function<at::Tensor(const at::Tensor&)>& outputs_of, const ImageSource& source,
+    const DataOptions& options, Observer& observer, c10::Device device,
+    const std::function<Figures(const at::Tensor& outputs, const at::Tensor& labels)>& use) {
   const Stopwatch begin;
   const std::int64_t total = images_to_use(source, options);
   if (total == 0) throw Error(ErrorCode::bad_input, "the data holds no image");
   DeviceBatches batches(source, total, options, device);
-  Counts counts;
-  std::vector<at::Tensor> scores, label_sets;
-  Result result;
-  while (result.images < total) {
+  for (std::int64_t images = 0; images < total;) {
     if (observer.stop_requested())
-      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(result.images) + " of " +
+      throw Error(ErrorCode::stopped, "stopped after " + std::to_string(images) + " of " +
                                           std::to_string(total) + " images of the evaluation");
     const Batch& batch = batches.next();
-    const at::Tensor queued = logits_of(batch.images).detach();
+    const at::Tensor queued = outputs_of(batch.images).detach();
     batches.fetch_ahead();
-    const at::Tensor logits = queued.to(at::kCPU, at::kFloat);
-    result.images += batch.labels.size(0);
-    result.seconds = begin.seconds();
-    if (batch.labels.dim() == 2) {
-      check_label_sets(batch.labels, logits.size(1));
-      scores.push_back(logits);
-      label_sets.push_back(batch.labels.clone());
-      observer.on_progress({"evaluate", result.images, total, result.seconds, {}});
-      continue;
-    }
-    counts.add(logits, batch.labels);
-    result.top1 = 100.0 * static_cast<double>(counts.correct1) / static_cast<double>(result.images);
-    result.top5 = 100.0 * static_cast<double>(counts.correct5) / static_cast<double>(result.images);
-    observer.on_progress({"evaluate",
-                          result.images,
-                          total,
-                          result.seconds,
-                          {{"top1", result.top1}, {"top5", result.top5}}});
+    const Figures figures = use(queued.to(at::kCPU, at::kFloat), batch.labels);
+    images += batch.labels.size(0);
+    observer.on_progress({"evaluate", images, total, begin.seconds(), figures});
   }
+  return total;
+}
+
+Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
+                const ImageSource& source, const DataOptions& options, Observer& observer,
+                c10::Device device) {
+  const Stopwatch begin;
+  ClassCounts counts;
+  std::vector<at::Tensor> scores, label_sets;
+  for_each_batch(logits_of, source, options, observer, device,
+                 [&](const at::Tensor& logits, const at::Tensor& labels) {
+                   if (labels.dim() != 2) {
+                     counts.add(logits, labels);
+                     return counts.figures();
+                   }
+                   check_label_sets(labels, logits.size(1));
+                   scores.push_back(logits);
+                   label_sets.push_back(labels.clone());  // the batch's memory is filled anew
+                   return Figures{};
+                 });
+  Result result = counts.result();
   if (!scores.empty()) {
     result.of_labels = measure_labels(at::cat(scores), at::cat(label_sets));
-    return result;
+    for (const auto& batch : scores) result.images += batch.size(0);
   }
-  result.predictions = at::cat(counts.predictions);
-  result.labels = at::cat(counts.labels);
+  result.seconds = begin.seconds();
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-1 and top-5 on real images.
+// Real images with labels, and what is counted on them: top-1 and top-5 of classes, pixels of maps.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,8 +17,12 @@ namespace zsq::eval {
 
 struct Batch {
   at::Tensor images;  // f32 [N, 3, H, W], preprocessed
-  at::Tensor labels;  // int64 [N]; bool [N, L] where an image has several
+  // int64 [N]; bool [N, L] where an image has several; int64 [N, H, W] of masks
+  at::Tensor labels;
 };
+
+constexpr std::int64_t kNoLabel = -1;     // of images without any
+constexpr std::int64_t kVoidLabel = 255;  // of pixels of a mask that belong to no class
 
 // Images may be loaded by several threads at a time.
 class ImageSource {
@@ -33,8 +37,9 @@ at::Tensor load_image(const std::filesystem::path& path, const Preprocessing& pr
 
 // CIFAR-10/100 binary (a file, or a folder that holds test_batch.bin / test.bin), ImageFolder
 // (label = index in synsets.txt if there is one, in the folder or its parent, else of the sorted
-// folder names), a flat folder with a ground-truth file, npz with images (f32 NCHW, preprocessed)
-// and labels, integers [N] or 0 and 1 [N, L]. Error(bad_input) says what was looked for.
+// folder names), a flat folder with a ground-truth file, or without one (kNoLabel), masks as Pascal
+// VOC has them (eval/sources.h), npz with images (f32 NCHW, preprocessed) and labels, integers [N],
+// 0 and 1 [N, L], or masks [N, H, W]. Error(bad_input) says what was looked for.
 std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocessing& preprocessing);
 
 // data.eval_data by the preprocessing of `options`, whose size is given where images have to be
@@ -58,10 +63,47 @@ struct Result {
   std::optional<LabelMeasures> of_labels;
 };
 
-// The next images are loaded while `logits_of` runs, which this thread calls (see eval/loader.h).
-// It gets images on `device` and, so that a GPU is not idle until the next ones lie there, waits
-// for nothing (see eval/device_batches.h). Its outputs are those of classes, or one for each of
-// several labels, what enters the sigmoid.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+// Counts predictions of classes. Error(bad_input): labels that the network does not have, or none.
+class ClassCounts {
+ public:
+  void add(const at::Tensor& logits, const at::Tensor& labels);  // [N, C] and int64 [N], on the CPU
+  Figures figures() const;                                       // "top1", "top5"
+  Result result() const;                                         // but for its seconds
+
+ private:
+  std::int64_t images_ = 0, first_ = 0, among_five_ = 0;
+  std::vector<at::Tensor> predictions_, labels_;
+};
+
+// Counts pixels of maps against masks. Per cent, over the pixels of all images but those of
+// kVoidLabel: the share whose largest output is their class, and the mean of the classes'
+// intersection over union, TP / (TP + FP + FN), over the classes that a mask or the network names.
+class MapCounts {
+ public:
+  // [N, C, H, W] and int64 [N, H, W], on the CPU. Error(bad_input): masks of another size, labels
+  // that the network does not have.
+  void add(const at::Tensor& logits, const at::Tensor& masks);
+  double pixel_accuracy() const;
+  double mean_iou() const;
+  Figures figures() const;  // "pixel_accuracy", "mean_iou"
+
+ private:
+  at::Tensor confusion_;  // int64 [C, C]: by label, by prediction
+};
+
+// Calls `use` with the outputs of each batch, f32 on the CPU, and its labels; what it returns is
+// what the observer sees. The next images are loaded while `outputs_of` runs, which this thread
+// calls (see eval/loader.h). It gets images on `device` and, so that a GPU is not idle until the
+// next ones lie there, waits for nothing (see eval/device_batches.h). Returns the number of images.
+// Error(bad_input): no image; Error(stopped).
+std::int64_t for_each_batch(
+    const std::function<at::Tensor(const at::Tensor&)>& outputs_of, const ImageSource& source,
+    const DataOptions& options, Observer& observer, c10::Device device,
+    const std::function<Figures(const at::Tensor& outputs, const at::Tensor& labels)>& use);
+
+// `logits_of` has outputs of classes, or one for each of several labels, what enters the sigmoid.
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer,
                 c10::Device device = at::kCPU);

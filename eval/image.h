@@ -31,6 +31,9 @@ std::optional<Image> decode_jpeg(std::span<const std::byte> bytes, Decoder decod
 
 // Nothing: another format, or damaged.
 std::optional<Image> decode_png(std::span<const std::byte> bytes);
+// A mask: (index, 255, 0) of each pixel, the index into the palette or the grey value as stored, so
+// that what crop() adds, (0, 0, 0), differs. Nothing as well where pixels are colours or 16 bits.
+std::optional<Image> decode_png_indices(std::span<const std::byte> bytes);
 std::optional<Image> decode_webp(std::span<const std::byte> bytes);
 
 // Name and version; another decoder may give other pixels.

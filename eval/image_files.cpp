@@ -85,6 +85,14 @@ std::int64_t class_index(const std::string& word,
 
 }  // namespace
 
+std::unique_ptr<ImageSource> open_unlabelled_folder(const fs::path& folder,
+                                                    const Preprocessing& preprocessing) {
+  std::vector<LabelledFile> files;
+  for (const fs::path& image : image_files(folder)) files.push_back({image, kNoLabel});
+  if (files.empty()) refuse(folder.string() + " holds no image (.JPEG, .jpg, .png, ...)");
+  return std::make_unique<ImageFiles>(std::move(files), preprocessing);
+}
+
 std::unique_ptr<ImageSource> open_class_folders(const fs::path& folder,
                                                 const Preprocessing& preprocessing) {
   const auto classes =

@@ -18,14 +18,20 @@ std::unique_ptr<ImageSource> open_folder(const fs::path& folder,
     if (fs::exists(folder / name)) return open_cifar(folder / name, preprocessing);
   for (const char* name : kGroundTruthNames)
     if (fs::exists(folder / name)) return open_flat_folder(folder, folder / name, preprocessing);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+  if (fs::is_directory(folder / "SegmentationClass")) return open_masks(folder, preprocessing);
+  bool empty = true;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory()) return open_class_folders(folder, preprocessing);
+    empty = false;
+  }
+  if (!empty) return open_unlabelled_folder(folder, preprocessing);
   throw Error(
       ErrorCode::bad_input,
       folder.string() +
           " holds no data that can be read; looked for test_batch.bin (CIFAR-10), test.bin "
-          "(CIFAR-100), class folders with images, and images with ground_truth.txt, val.txt "
-          "or labels.txt (lines '<image> <zero-based class or synset>')");
+          "(CIFAR-100), class folders with images, SegmentationClass with masks, images with "
+          "ground_truth.txt, val.txt or labels.txt (lines '<image> <zero-based class or "
+          "synset>'), and images without labels");
 }
 
 }  // namespace

@@ -25,7 +25,19 @@ std::unique_ptr<ImageSource> open_flat_folder(const std::filesystem::path& folde
                                               const std::filesystem::path& ground_truth,
                                               const Preprocessing& preprocessing);
 
-// images: f32 [N, C, H, W], preprocessed; labels: integers [N].
+// Images in <folder>, none with a label (kNoLabel). Error(bad_input): there is none.
+std::unique_ptr<ImageSource> open_unlabelled_folder(const std::filesystem::path& folder,
+                                                    const Preprocessing& preprocessing);
+
+// <folder>/JPEGImages/<name>.jpg (or another kind of image) of each <folder>/SegmentationClass/
+// <name>.png, as Pascal VOC has them: a PNG whose pixels are class indices (into a palette or
+// grey). The mask is cropped and resized with its image, by nearest; what lies outside the image
+// has kVoidLabel. Error(bad_input): no mask, no image of a mask, another PNG.
+std::unique_ptr<ImageSource> open_masks(const std::filesystem::path& folder,
+                                        const Preprocessing& preprocessing);
+
+// images: f32 [N, C, H, W], preprocessed; labels: integers [N], masks [N, H, W], or missing
+// (kNoLabel).
 std::unique_ptr<ImageSource> open_npz(const std::filesystem::path& file);
 
 }  // namespace zsq::eval

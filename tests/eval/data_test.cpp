@@ -107,7 +107,15 @@ TEST_F(Data, NpzIsTakenAsItIs) {
   EXPECT_EQ(labels_of(batch), (Labels{5, 6}));
   EXPECT_EQ(batch.images[1][0][0][0].item<float>(), 3);
   formats::write_npz(folder_ / "bad.npz", {{"images", image_array}});
-  EXPECT_NE(refusal(folder_ / "bad.npz").find("no array 'labels'"), std::string::npos);
+  EXPECT_EQ(labels_of(all(folder_ / "bad.npz")), (Labels{kNoLabel, kNoLabel}));
+  formats::write_npz(folder_ / "bad.npz", {{"labels", image_array}});
+  EXPECT_NE(refusal(folder_ / "bad.npz").find("no array 'images'"), std::string::npos);
+  const auto masks = Array::from<std::int64_t>(DType::i64, {2, 1, 1}, labels);
+  formats::write_npz(folder_ / "masks.npz", {{"images", image_array}, {"labels", masks}});
+  EXPECT_EQ(all(folder_ / "masks.npz").labels.sizes(), at::IntArrayRef({2, 1, 1}));
+  const auto pairs = Array::from<std::int64_t>(DType::i64, {2, 1}, labels);
+  formats::write_npz(folder_ / "bad.npz", {{"images", image_array}, {"labels", pairs}});
+  EXPECT_NE(refusal(folder_ / "bad.npz").find("one integer per image"), std::string::npos);
 }
 
 TEST_F(Data, NpzSaysOfEachLabelWhetherAnImageHasIt) {
@@ -167,6 +175,14 @@ TEST_F(Data, FlatFolderWithGroundTruth) {
   EXPECT_NE(refusal(folder_.path()).find("'cow'"), std::string::npos);
   write_text(folder_ / "ground_truth.txt", "3\n");
   EXPECT_NE(refusal(folder_.path()).find("names 1 images"), std::string::npos);
+}
+
+TEST_F(Data, ImagesOfAFolderWithoutGroundTruthHaveNoLabel) {
+  write_ppm(folder_ / "b.ppm", 32, 10);
+  write_ppm(folder_ / "a.ppm", 32, 20);
+  const Batch batch = all(folder_.path());
+  EXPECT_EQ(labels_of(batch), (Labels{kNoLabel, kNoLabel}));
+  EXPECT_FLOAT_EQ(batch.images[0][0][0][0].item<float>(), red_of(20));
 }
 
 TEST_F(Data, DamagedImageIsNamed) {

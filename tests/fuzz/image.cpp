@@ -18,6 +18,7 @@ void image(File file) {
     }
   if (eval::why_not_decoded(bytes).empty()) {  // as a build without OpenCV decodes
     static_cast<void>(eval::decode_png(bytes));
+    static_cast<void>(eval::decode_png_indices(bytes));
     static_cast<void>(eval::decode_webp(bytes));
   }
   eval::decode_image(bytes, file.string());
