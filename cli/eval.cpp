@@ -7,15 +7,51 @@
 #include "cli/system_noise.h"
 #include "cli/verbs.h"
 #include "pipeline/evaluate.h"
+#include "pipeline/output_words.h"
 
 namespace zsq::cli {
+namespace {
+
+void print(const EvalReport& report) {
+  const auto images = static_cast<long long>(report.images);
+  if (report.measured == "pixels")
+    std::printf("pixel accuracy %.2f %%  mean IoU %.2f %%", report.pixel_accuracy, report.mean_iou);
+  else if (report.labels)
+    std::printf("mean average precision %.2f %%  F1 %.2f %%  labels right at 0.5 %.2f %%",
+                report.labels->mean_average_precision, report.labels->f1, report.labels->accuracy);
+  else if (report.measured == "classes" && report.output_kind == "scores")
+    std::printf("%s %.2f %%",
+                report.outputs == 1 ? "label right at 0.5" : "label has the highest score",
+                report.top1);
+  else if (report.measured == "classes")
+    std::printf("top-1 %.2f %%  top-5 %.2f %%", report.top1, report.top5);
+  else
+    std::printf("no labels are counted");
+  std::printf("  (%lld images, %.1f s)\n", images, report.seconds);
+  if (report.against.empty()) return;
+  const OutputAgreement& difference = report.difference;
+  std::printf("agreement  %s\n",
+              pipeline::measures_in_words(report.output_kind, report.outputs, difference.divergence,
+                                          difference.agreement)
+                  .c_str());
+  if (difference.outputs_apart.size() < 2) return;
+  for (const auto& one : difference.outputs_apart)
+    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
+                                                    one.agreement)
+                              .c_str());
+}
+
+}  // namespace
 
 int eval(const Arguments& arguments) {
   Flags flags(
       "zsq eval MODEL --data PATH --preset NAME|FILE",
-      "Top-1 and top-5 of a float model, an exported model or the output folder of a run; mean "
-      "average precision and F1 where the data has sets of labels.\n"
-      "PATH: an image folder per class, CIFAR binaries, or an npz with images and labels.");
+      "A float model, an exported model or the output folder of a run on real images: top-1\n"
+      "and top-5, of sets of labels mean average precision and F1, of segmentation pixel\n"
+      "accuracy and mean IoU, and with --against how near its outputs are to those of the\n"
+      "float model, for which no labels are needed.\n"
+      "PATH: an image folder per class, CIFAR binaries, JPEGImages with SegmentationClass,\n"
+      "a folder of images, or an npz with images and labels.");
   flags.positional("model", 1);
   flags.setting("data", "PATH", "real images", "data.eval_data");
   flags.preprocessing();
@@ -25,8 +61,10 @@ int eval(const Arguments& arguments) {
   flags.text("sysnoise", "SOURCES",
              "how far predictions move where a deployment decodes, resizes or computes in another "
              "way: all, or a list of decode, resize, colour, precision, pool, padding");
-  flags.text("against", "FLOAT",
-             "with --sysnoise: the float model, to see what quantization adds to its own change");
+  flags.text(
+      "against", "FLOAT",
+      "the float model, whose outputs are compared; with --sysnoise to see what quantization "
+      "adds to its own change");
   flags.arithmetic();
   flags.common();
   if (!flags.parse(arguments)) return 0;
@@ -35,7 +73,8 @@ int eval(const Arguments& arguments) {
   const std::string model = flags.required("model", "MODEL");
   const Recipe recipe = flags.recipe();
   const EvaluateOptions options{recipe.model, recipe.data, recipe.process,
-                                flags.chosen_arithmetic()};
+                                flags.chosen_arithmetic(),
+                                flags.has("sysnoise") ? "" : flags.get("against")};
   Console console(flags);
   if (flags.has("sysnoise")) {
     const auto report = measure_system_noise(
@@ -47,26 +86,11 @@ int eval(const Arguments& arguments) {
       print(report);
     return 0;
   }
-  if (flags.has("against"))
-    throw Error(ErrorCode::usage,
-                "--against is a part of --sysnoise; to compare two models layer "
-                "by layer: zsq compare A B");
   const EvalReport report = zsq::evaluate(model, options, &console);
   if (json)
     std::cout << to_json(report) << "\n";
-  else if (report.labels)
-    std::printf(
-        "mean average precision %.2f %%  F1 %.2f %%  labels right at 0.5 %.2f %%  (%lld images, "
-        "%.1f s)\n",
-        report.labels->mean_average_precision, report.labels->f1, report.labels->accuracy,
-        static_cast<long long>(report.images), report.seconds);
-  else if (report.output_kind == "scores")
-    std::printf("%s %.2f %%  (%lld images, %.1f s)\n",
-                report.outputs == 1 ? "label right at 0.5" : "label has the highest score",
-                report.top1, static_cast<long long>(report.images), report.seconds);
   else
-    std::printf("top-1 %.2f %%  top-5 %.2f %%  (%lld images, %.1f s)\n", report.top1, report.top5,
-                static_cast<long long>(report.images), report.seconds);
+    print(report);
   return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +14,8 @@
 #include "models/batch_norm_chain.h"
 #include "models/execute.h"
 #include "pipeline/boundary.h"
-#include "pipeline/images/held_out.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/output_comparison.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/reparametrize.h"
 #include "pipeline/report/json.h"
@@ -24,7 +23,6 @@
 #include "pipeline/session.h"
 #include "quant/data_free/equalize.h"
 #include "quant/placement.h"
-#include "train/agreement.h"
 
 namespace zsq {
 namespace {
@@ -109,19 +107,23 @@ class Comparison {
     const at::NoGradGuard no_grad;
     const at::Tensor images = make_images();
     std::vector<Sums> sums(names_.size());
-    std::vector<at::Tensor> outputs_a, outputs_b;
+    // What the first model's outputs mean is what both mean.
+    pipeline::OutputComparison outputs(a_.graph.signature.kind);
     for (const auto& batch : images.split(kCompareBatch)) {
       models::Taps in_a{nodes_a_, {}}, in_b{nodes_b_, {}};
-      outputs_a.push_back(models::execute(a_.graph, a_.parameters, batch, &in_a));
-      outputs_b.push_back(models::execute(b_.graph, b_.parameters, batch, &in_b));
-      if (outputs_a.back().sizes() != outputs_b.back().sizes())
+      const auto of_a = models::execute(a_.graph, a_.parameters, batch, &in_a);
+      const auto of_b = models::execute(b_.graph, b_.parameters, batch, &in_b);
+      if (of_a.sizes() != of_b.sizes())
         throw Error(ErrorCode::usage,
                     result_.a + " and " + result_.b + " give different numbers of outputs");
+      outputs.add(of_a, of_b);
+      result_.outputs = of_a[0].numel();
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(in_a.values[i], in_b.values[i]);
       result_.images += batch.size(0);
       observer_.on_progress({"compare", result_.images, images.size(0), 0, {}});
     }
-    compare_outputs(at::cat(outputs_a), at::cat(outputs_b));
+    result_.output_kind = losses::name_of(a_.graph.signature.kind);
+    static_cast<OutputAgreement&>(result_) = outputs.result();
     for (std::size_t i = 0; i < sums.size(); ++i)
       result_.layers.push_back(sums[i].result(names_[i]));
     std::stable_sort(result_.layers.begin(), result_.layers.end(),
@@ -150,25 +152,6 @@ class Comparison {
       throw Error(ErrorCode::usage, result_.a + " and " + result_.b +
                                         " have no layer name in common; only models of one "
                                         "network can be compared");
-  }
-
-  // What the first model's outputs mean is what both mean. Values are measured by how they vary
-  // over all images, the rest batch by batch.
-  void compare_outputs(const at::Tensor& a, const at::Tensor& b) {
-    const auto kind = a_.graph.signature.kind;
-    result_.output_kind = losses::name_of(kind);
-    result_.outputs = a[0].numel();
-    const auto part = losses::has_decisions(kind) ? kCompareBatch : a.size(0);
-    double divergence = 0, same = 0;
-    for (std::int64_t first = 0; first < a.size(0); first += part) {
-      const auto n = std::min(part, a.size(0) - first);
-      const auto seen = train::compare_outputs(kind, a.narrow(0, first, n), b.narrow(0, first, n));
-      divergence += seen.kl * static_cast<double>(n);
-      same += seen.agreement * static_cast<double>(n);
-    }
-    result_.outputs_apart = pipeline::measure_outputs(kind, a, b);
-    result_.divergence = divergence / static_cast<double>(a.size(0));
-    result_.agreement = same / static_cast<double>(a.size(0));
   }
 
   at::Tensor make_images() {

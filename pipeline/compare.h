@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/observer.h"
+#include "pipeline/output_agreement.h"
 #include "pipeline/quantize.h"
 #include "recipes/recipe.h"
 
@@ -27,15 +28,11 @@ struct LayerDifference {
   double largest = 0;  // largest |b - a|, in deviations of a
 };
 
-struct ModelComparison {
+struct ModelComparison : OutputAgreement {
   std::string a, b, images_kind;  // "real" or "dead_leaves"
   std::int64_t images = 0;
   std::int64_t outputs = 0;
-  std::string output_kind = "logits";  // or "scores", "values", "map", "several"
-  // Of logits: KL(a || b), temperature 1, nats per image, and the share of the images of which both
-  // say the same class; of other outputs as losses/divergence.h says.
-  double divergence = 0, agreement = 0;
-  std::vector<OutputResult> outputs_apart;        // each of several, or of one with places
+  std::string output_kind = "logits";             // or "scores", "values", "map", "several"
   std::vector<LayerDifference> layers;            // lowest SQNR first
   std::vector<std::string> only_in_a, only_in_b;  // layers that cannot be compared
 };

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/evaluate.h"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/movedim.h>
+
+#include <optional>
+
+#include "core/stopwatch.h"
 #include "eval/evaluate.h"
 #include "losses/divergence.h"
 #include "models/inference.h"
 #include "pipeline/boundary.h"
+#include "pipeline/output_comparison.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/report/result_json.h"
 #include "pipeline/saturation.h"
 #include "pipeline/session.h"
 
@@ -26,6 +34,101 @@ void require_label_outputs(const models::Model& model, std::int64_t labels,
                   "declares to enter one, and classes need one integer per image");
 }
 
+models::Model load_against(const EvaluateOptions& options, const models::Model& model) {
+  models::Model other = pipeline::load_any(options.against, options.model, options.process.device);
+  if (other.graph.input_shape != model.graph.input_shape)
+    throw Error(ErrorCode::usage, options.against.string() +
+                                      " takes images of another shape than the model that is "
+                                      "compared with it; only models of one network can be");
+  return other;
+}
+
+// The only map of a row, which masks are held against.
+const models::Output* only_map(const models::OutputRow& row) {
+  if (row.outputs().size() != 1) return nullptr;
+  const models::Output& output = row.outputs().front();
+  return output.kind == models::OutputKind::map && output.shape.size() == 3 ? &output : nullptr;
+}
+
+// What labels of images count as: those of masks belong to a map.
+std::string measured_by(const models::OutputRow& row, const at::Tensor& labels) {
+  if (labels.dim() == 3) return only_map(row) ? "pixels" : "nothing";
+  if (labels.dim() == 2) return "labels";
+  return losses::has_decisions(row) && labels.min().item<std::int64_t>() != eval::kNoLabel
+             ? "classes"
+             : "nothing";
+}
+
+[[noreturn]] void refuse_unlabelled(const models::OutputRow& row, const at::Tensor& labels) {
+  if (labels.dim() == 3)
+    throw Error(ErrorCode::usage,
+                "the data has masks, and the network gives no single map of classes (--output "
+                "NAME=map says that it is one); --against FLOAT compares it with the float model");
+  if (losses::has_decisions(row))
+    throw Error(ErrorCode::usage,
+                "the images have no labels; --against FLOAT compares with the float model instead");
+  throw Error(ErrorCode::usage,
+              "the network gives no classes, so labels of images cannot be compared with them; "
+              "--against FLOAT compares its outputs with those of the float model, and --output "
+              "logits or scores says that values are classes or labels");
+}
+
+// What is counted of the batches.
+class Counts {
+ public:
+  Counts(const models::OutputRow& row, const at::Tensor& labels, bool against)
+      : row_(row), measured_(measured_by(row, labels)), against_(against), difference_(row) {
+    if (measured_ == "nothing" && !against) refuse_unlabelled(row, labels);
+  }
+
+  // Rows of the model and, beside them, of the one that it is held against.
+  eval::Figures add(const at::Tensor& rows, const at::Tensor& labels) {
+    const std::int64_t width = against_ ? rows.size(1) / 2 : rows.size(1);
+    const at::Tensor own = rows.narrow(1, 0, width);
+    if (against_) difference_.add(rows.narrow(1, width, width), own);
+    if (measured_ == "classes") {
+      classes_.add(losses::class_logits(row_, own), labels);
+      return classes_.figures();
+    }
+    if (measured_ == "labels") {
+      scores_.push_back(own);
+      label_sets_.push_back(labels.clone());  // the batch's memory is filled anew
+    }
+    if (measured_ != "pixels") return {};
+    const models::Output& map = *only_map(row_);
+    std::vector<std::int64_t> shape = map.shape;
+    shape.insert(shape.begin(), own.size(0));
+    pixels_.add(own.view(shape).movedim(map.axis, 1), labels);
+    return pixels_.figures();
+  }
+
+  EvalReport report() {
+    EvalReport report;
+    report.measured = measured_;
+    if (measured_ == "classes") {
+      const eval::Result counted = classes_.result();
+      report.top1 = counted.top1;
+      report.top5 = counted.top5;
+    } else if (measured_ == "labels") {
+      report.labels = eval::measure_labels(at::cat(scores_), at::cat(label_sets_));
+    } else if (measured_ == "pixels") {
+      report.pixel_accuracy = pixels_.pixel_accuracy();
+      report.mean_iou = pixels_.mean_iou();
+    }
+    if (against_) report.difference = difference_.result();
+    return report;
+  }
+
+ private:
+  const models::OutputRow& row_;
+  std::string measured_;
+  bool against_;
+  pipeline::OutputComparison difference_;
+  eval::ClassCounts classes_;
+  eval::MapCounts pixels_;
+  std::vector<at::Tensor> scores_, label_sets_;
+};
+
 EvalReport evaluate_inside(const std::filesystem::path& model_path, const EvaluateOptions& options,
                            Observer& observer) {
   if (options.data.eval_data.empty())
@@ -33,30 +136,48 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   pipeline::start_process(options.process, observer);
   models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
-  const auto kind = model.graph.signature.kind;
+  const bool against = !options.against.empty();
+  models::Model other;
+  if (against) other = load_against(options, model);
   DataOptions data = options.data;
-  pipeline::resolve_preprocessing(model, data, observer);
+  if (!pipeline::resolve_preprocessing(model, data, observer) && against)
+    pipeline::resolve_preprocessing(other, data, observer);
   const auto source = eval::open_data(data, observer);
-  const auto first = source->load(0, 1);
+  const eval::Batch first = source->load(0, 1);
   pipeline::require_input_shape(model, first.images, data.eval_data);
   if (first.labels.dim() == 2) require_label_outputs(model, first.labels.size(1), data.eval_data);
+  // What the outputs mean, the float model tells where there is one.
+  const auto& row = (against ? other : model).graph.signature.kind;
+  Counts counts(row, first.labels, against);
   const models::Inference infer(model.graph, model.parameters);
-  const auto logits = [&](const at::Tensor& images) {
-    return losses::class_logits(kind, infer(images));
+  std::optional<models::Inference> infer_other;
+  if (against) infer_other.emplace(other.graph, other.parameters);
+  const auto rows = [&](const at::Tensor& images) {
+    const at::Tensor own = infer(images);
+    if (!infer_other) return own;
+    const at::Tensor others = (*infer_other)(images);
+    if (others.sizes() != own.sizes())
+      throw Error(ErrorCode::usage, model_path.string() + " and " + options.against.string() +
+                                        " give different numbers of outputs");
+    return at::cat({own, others}, 1);
   };
-  const eval::Result result =
-      eval::evaluate(logits, *source, data, observer, model.parameters.device());
-  return {model_path.string(),
-          data.eval_data,
-          data.preset,
-          pipeline::preprocessing_record(data),
-          result.images,
-          result.top1,
-          result.top5,
-          result.seconds,
-          std::string(losses::name_of(kind)),
-          model.classes,
-          result.of_labels};
+  const Stopwatch begin;
+  const auto images =
+      eval::for_each_batch(rows, *source, data, observer, model.parameters.device(),
+                           [&](const at::Tensor& outputs, const at::Tensor& labels) {
+                             return counts.add(outputs, labels);
+                           });
+  EvalReport report = counts.report();
+  report.model = model_path.string();
+  report.data = data.eval_data;
+  report.preset = data.preset;
+  report.preprocessing = pipeline::preprocessing_record(data);
+  report.images = images;
+  report.seconds = begin.seconds();
+  report.output_kind = losses::name_of(row);
+  report.outputs = model.classes;
+  report.against = options.against.string();
+  return report;
 }
 
 }  // namespace
@@ -70,17 +191,24 @@ EvalReport evaluate(const std::filesystem::path& model, const EvaluateOptions& o
 
 std::string to_json(const EvalReport& report) {
   pipeline::Json json{
-      {"model", report.model},    {"data", report.data},
-      {"preset", report.preset},  {"preprocessing", pipeline::json_or_null(report.preprocessing)},
-      {"images", report.images},  {"output_kind", report.output_kind},
-      {"top1", report.top1},      {"top5", report.top5},
-      {"seconds", report.seconds}};
-  if (report.labels) {
-    json["top1"] = json["top5"] = nullptr;
-    json["label_accuracy"] = report.labels->accuracy;
-    json["f1"] = report.labels->f1;
-    json["mean_average_precision"] = report.labels->mean_average_precision;
+      {"model", report.model},      {"data", report.data},
+      {"preset", report.preset},    {"preprocessing", pipeline::json_or_null(report.preprocessing)},
+      {"images", report.images},    {"output_kind", report.output_kind},
+      {"measured", report.measured}};
+  if (report.measured == "classes") json.update({{"top1", report.top1}, {"top5", report.top5}});
+  if (report.labels)
+    json.update({{"label_accuracy", report.labels->accuracy},
+                 {"f1", report.labels->f1},
+                 {"mean_average_precision", report.labels->mean_average_precision}});
+  if (report.measured == "pixels")
+    json.update({{"pixel_accuracy", report.pixel_accuracy}, {"mean_iou", report.mean_iou}});
+  if (!report.against.empty()) {
+    json["against"] = report.against;
+    json["divergence"] = report.difference.divergence;
+    json["agreement"] = report.difference.agreement;
+    if (!report.difference.outputs_apart.empty()) json["outputs"] = report.difference.outputs_apart;
   }
+  json["seconds"] = report.seconds;
   return pipeline::dump(json);
 }
 

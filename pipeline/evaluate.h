@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-1 and top-5 of a float or a quantized model on real images, or what is measured of labels.
+// A float or a quantized model on real images: against their labels, against another model, or
+// both.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "eval/label_measures.h"
 #include "eval/options.h"
 #include "pipeline/arithmetic.h"
+#include "pipeline/output_agreement.h"
 #include "recipes/options.h"
 
 namespace zsq {
@@ -19,13 +21,18 @@ struct EvaluateOptions {
   DataOptions data;  // eval_data; the preprocessing where the model's file does not record it
   ProcessOptions process;
   Arithmetic arithmetic = Arithmetic::exact;  // of an exported ONNX file
+  std::filesystem::path against = {};  // the float model, whose outputs are compared; empty: none
 };
 
 struct EvalReport {
   std::string model, data, preset;
   std::string preprocessing;  // as JSON, every key; empty if none was needed
   std::int64_t images = 0;
-  double top1 = 0, top5 = 0;  // per cent
+  // "classes": top1 and top5; "labels", of sets of them: `labels`; "pixels", of masks:
+  // pixel_accuracy and mean_iou (eval/evaluate.h); "nothing": images without labels, or outputs
+  // that labels say nothing of. Per cent.
+  std::string measured = "classes";
+  double top1 = 0, top5 = 0, pixel_accuracy = 0, mean_iou = 0;
   double seconds = 0;
   // "logits" or "scores": what the outputs mean, and how many there are. One score is judged by its
   // side of 0.5 against labels 0 and 1, of several the highest counts as the class, unless the data
@@ -33,9 +40,12 @@ struct EvalReport {
   std::string output_kind = "logits";
   std::int64_t outputs = 0;
   std::optional<eval::LabelMeasures> labels = std::nullopt;
+  std::string against;         // empty: none
+  OutputAgreement difference;  // to its outputs
 };
 
 // `model` is a model file, float or exported by this engine, or the output folder of a run.
+// Error(usage): neither labels that can be counted nor `against`; models of different shapes.
 EvalReport evaluate(const std::filesystem::path& model, const EvaluateOptions& options,
                     Observer* observer = nullptr);
 

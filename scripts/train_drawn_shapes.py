@@ -187,6 +187,8 @@ def loss_of(torch, name, network, images, masks, boxes, labels):
 def train(torch, name, network, data, epochs):
     images, masks, boxes, labels = data
     images, masks = torch.from_numpy(images), torch.from_numpy(masks).long()
+    if name == "detector":  # where depthwise convolutions are twice as fast
+        network, images = (x.to(memory_format=torch.channels_last) for x in (network, images))
     batch = 16
     rates = {"max_lr": 0.008, "total_steps": len(images) // batch * epochs}
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.004, weight_decay=1e-3)
@@ -240,7 +242,7 @@ def main():
         images, masks, boxes, labels = draw_all(options.held_out, side, 2 * options.seed + 1)
         numpy.savez_compressed(options.folder / f"images_{side}.npz", images=images, labels=masks)
         image = torch.from_numpy(images[:1])
-        network.eval()
+        network = network.eval().to(memory_format=torch.contiguous_format)
         if name != "detector":
             export(torch, network, image, options.folder / f"{name}.onnx", ["map"])
             continue

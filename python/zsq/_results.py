@@ -171,18 +171,18 @@ class Evaluation(Result):
     """Of evaluate(); accuracies in per cent.
 
     Where the data has sets of labels, top1 and top5 are NaN, and the keys "label_accuracy", "f1" and
-    "mean_average_precision" are there.
+    "mean_average_precision" are there; where it has masks, "pixel_accuracy" and "mean_iou".
     """
 
     @property
     def top1(self) -> float:
         """Per cent of images whose label has the highest score."""
-        return float("nan" if self["top1"] is None else self["top1"])
+        return float(self.get("top1", "nan"))
 
     @property
     def top5(self) -> float:
         """Per cent of images whose label is among the five highest scores."""
-        return float("nan" if self["top5"] is None else self["top5"])
+        return float(self.get("top5", "nan"))
 
     @property
     def images(self) -> int:

@@ -8,9 +8,13 @@
 
 #include <cmath>
 
+#include "formats/npy.h"
+#include "models/load.h"
+#include "pipeline/evaluate.h"
 #include "pipeline/quantize.h"
 #include "pipeline/report/layer_errors.h"
 #include "quant/calibration/ranges.h"
+#include "tests/support/error_message.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -69,6 +73,43 @@ TEST(Compare, AnExportedFileWithItsTeacher) {
     EXPECT_LT(result.layers.front().sqnr, before - 6);  // dB: four bits are worth 24
     before = result.layers.front().sqnr;
   }
+}
+
+// The same figures as those of compare, on images whose labels nobody knows, and top-1 where they
+// are known.
+TEST(Evaluate, AgainstTheFloatModel) {
+  const auto model = workplace().folder / "shapes.onnx";
+  QuantizeOptions options;
+  options.scheme = Scheme::parse("W4A4");
+  options.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1"});
+  const auto output = workplace().folder / "against";
+  quantize(model, options, output);
+  const auto unlabelled = workplace().folder / "unlabelled.npz";
+  formats::write_npz(unlabelled, {{"images", models::to_array(workplace().network.test.images)}});
+  auto how = compare_options();
+  how.images = 1000;
+  how.recipe.data.eval_data = unlabelled;
+  const auto compared = compare_models(model, output, how);
+
+  EvaluateOptions evaluation;
+  evaluation.data = how.recipe.data;
+  evaluation.process = how.recipe.process;
+  EXPECT_NE(test::error_message(ErrorCode::usage, [&] { evaluate(output, evaluation); })
+                .find("--against"),
+            std::string::npos);
+  evaluation.against = model;
+  const auto alone = evaluate(output, evaluation);
+  EXPECT_EQ(alone.measured, "nothing");
+  EXPECT_EQ(alone.images, 1000);
+  EXPECT_NEAR(alone.difference.agreement, compared.agreement, 1e-9);
+  EXPECT_NEAR(alone.difference.divergence, compared.divergence, 1e-6);
+  EXPECT_LT(alone.difference.agreement, 1);
+  evaluation.data.eval_data = workplace().folder / "shapes.npz";
+  const auto labelled = evaluate(output, evaluation);
+  EXPECT_EQ(labelled.measured, "classes");
+  EXPECT_NEAR(labelled.difference.agreement, compared.agreement, 1e-9);
+  evaluation.against.clear();
+  EXPECT_EQ(labelled.top1, evaluate(output, evaluation).top1);
 }
 
 // The run's layers compute in other coordinates than those of the file that it was made of.

@@ -4,8 +4,9 @@
   train_drawn_shapes_test.py ZSQ
 
 Both U-Nets, trained for seconds and quantized to W8A8 without data, name the float network's class on 99 % of the
-pixels of other images in onnxruntime.
+pixels of other images in onnxruntime; `zsq eval` counts what numpy counts.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -54,6 +55,12 @@ def classes_of(model, images):
     return session.run(None, {"input": images})[0].argmax(1)
 
 
+def mean_iou(named, labels):
+    """Over the classes that either names, of all pixels."""
+    counts = [(((named == k) & (labels == k)).sum(), ((named == k) | (labels == k)).sum()) for k in range(script.CLASSES)]
+    return numpy.mean([both / either for both, either in counts if either])
+
+
 class Networks(unittest.TestCase):
     def test_both_go_up_as_they_say_and_keep_their_pixels_in_8_bits(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,8 +79,15 @@ class Networks(unittest.TestCase):
                 named = classes_of(model, held_out["images"])
                 self.assertGreater((named > 0).mean(), 0.02)  # not the background alone
                 self.assertGreater((named == held_out["labels"]).mean(), 0.85)
-                same = (classes_of(out / "model.onnx", held_out["images"]) == named).mean()
-                self.assertGreaterEqual(same, 0.99, name)
+                quantized = classes_of(out / "model.onnx", held_out["images"])
+                self.assertGreaterEqual((quantized == named).mean(), 0.99, name)
+                said = json.loads(subprocess.run([ZSQ, "eval", out, "--against", model, "--data",
+                                                  folder / "images_32.npz", "--format", "json", "--quiet"],
+                                                 check=True, capture_output=True).stdout)
+                self.assertAlmostEqual(said["agreement"], (quantized == named).mean(), delta=1e-4)
+                right = (quantized == held_out["labels"]).mean()
+                self.assertAlmostEqual(said["pixel_accuracy"], 100 * right, delta=0.01)
+                self.assertAlmostEqual(said["mean_iou"], 100 * mean_iou(quantized, held_out["labels"]), delta=0.1)
 
 
 if __name__ == "__main__":
