@@ -62,7 +62,7 @@ struct HardSigmoid {
   double alpha = 1.0 / 6, beta = 0.5;
 };
 struct HardSwish {};  // x HardSigmoid(x), with its params
-struct Gelu {};  // x Phi(x), Phi: distribution function of the normal distribution
+struct Gelu {};       // x Phi(x), Phi: distribution function of the normal distribution
 // Functions of one value that have no integer form in any runtime; models/elementwise.h defines
 // each, with the meaning of alpha and beta.
 enum class Function {

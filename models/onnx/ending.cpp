@@ -51,7 +51,8 @@ class Finder {
 OutputKind kind_of_values(const Finder& finder, const Graph& graph, NodeId id,
                           std::int64_t classes) {
   const auto last = finder.before_shape_changes(id);
-  const bool values = classes == 1 || is<BatchNorm>(graph[last]) || find_normalized(graph, last).has_value();
+  const bool values =
+      classes == 1 || is<BatchNorm>(graph[last]) || find_normalized(graph, last).has_value();
   return values ? OutputKind::values : OutputKind::logits;
 }
 
