@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::int64_t kImages = 128, kStep = 8;
 constexpr double kEps = 1e-5;
-// Dead leaves show no objects, and what looks for these goes further on photographs: docs/formats.md
-// has what it brings a detector. Text recognition and direction lose or gain little by it.
+// Dead leaves show no objects, and what looks for these goes further on photographs:
+// docs/formats.md has what it brings a detector. Text recognition and direction lose or gain little
+// by it.
 constexpr double kReach = 1.2;
 
 // Running sums over images and places, f64 [channels].

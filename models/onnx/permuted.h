@@ -12,8 +12,8 @@ namespace zsq::models::onnx {
 void bind_permuted(Call& call, NodeId x, const std::vector<std::int64_t>& order,
                    std::size_t output = 0);
 
-// Add and Mul with one number, Transpose, Gather of one index, Slice, Split and Squeeze of such a value, by its own dimensions.
-// False: another operator, or no such value.
+// Add and Mul with one number, Transpose, Gather of one index, Slice, Split and Squeeze of such a
+// value, by its own dimensions. False: another operator, or no such value.
 bool convert_permuted(Call& call);
 
 }  // namespace zsq::models::onnx
