@@ -25,7 +25,7 @@ class Npz : public ImageSource {
              "'labels' has to hold one integer per image, 0 or 1 for each label [N, L], or masks "
              "[N, H, W]");
     if (!several && !at::isIntegralType(labels_.scalar_type(), /*includeBool=*/false))
-      refuse(file, "'labels' has to hold integers");
+      refuse(file, "'labels' has to hold one integer per image or pixel");
     if (several && !labels_.eq(0).logical_or(labels_.eq(1)).all().item<bool>())
       refuse(file, "'labels' of shape [N, L] has to hold 0 or 1 for each label of an image");
     if (several && labels_.size(1) > 1)

@@ -209,14 +209,15 @@ TEST(EndToEnd, LabelsAreMeasuredByTheirSets) {
             std::string::npos);
   options.model.output = {{"", OutputMeaning::scores}};
   const EvalReport found = evaluate(workplace().model(), options);
-  const auto seen =
-      models::execute(network.model.graph, network.model.parameters, network.test.images).gt(0);
+  const auto model = models::load(workplace().model(), {});  // trained with other threads
+  const auto seen = models::execute(model.graph, model.parameters, network.test.images).gt(0);
   const auto both = seen.logical_and(right.gt(0)).sum(1).to(at::kDouble);
   const auto f1 = both.mul(2).div(seen.sum(1).add(right.sum(1)));
   ASSERT_TRUE(found.labels.has_value());
   EXPECT_NEAR(found.labels->f1, 100 * f1.mean().item<double>(), 1e-6);
   EXPECT_GT(found.labels->mean_average_precision, 70);
-  EXPECT_NE(to_json(found).find("\"top1\":null"), std::string::npos) << to_json(found);
+  EXPECT_NE(to_json(found).find("\"measured\":\"labels\""), std::string::npos);
+  EXPECT_EQ(to_json(found).find("top1"), std::string::npos) << to_json(found);
   // quantize judges by classes, and says so before it begins
   QuantizeOptions quantize_options = options_of("W8A8", "deploy", 0);
   quantize_options.recipe.data.eval_data = data.string();
