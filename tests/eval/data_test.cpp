@@ -115,7 +115,7 @@ TEST_F(Data, NpzIsTakenAsItIs) {
   EXPECT_EQ(all(folder_ / "masks.npz").labels.sizes(), at::IntArrayRef({2, 1, 1}));
   const auto pairs = Array::from<std::int64_t>(DType::i64, {2, 1}, labels);
   formats::write_npz(folder_ / "bad.npz", {{"images", image_array}, {"labels", pairs}});
-  EXPECT_NE(refusal(folder_ / "bad.npz").find("one integer per image"), std::string::npos);
+  EXPECT_NE(refusal(folder_ / "bad.npz").find("has to hold 0 or 1"), std::string::npos);
 }
 
 TEST_F(Data, NpzSaysOfEachLabelWhetherAnImageHasIt) {
