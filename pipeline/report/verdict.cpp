@@ -169,7 +169,8 @@ std::string verdict_of_exact(const QuantizeReport& report) {
            report.pixels +
            ". Give the preprocessing that the network was trained with (--preset, or data.mean and "
            "data.std), or real images (--eval_data)";
-  const bool unconfirmed = !report.pixels_confirmed && mood_of(verdict) == "good";
+  // Whatever other runs lost is no bound for images of another range.
+  const bool unconfirmed = !report.pixels_confirmed && !mood_of_band(verdict).empty();
   return (unconfirmed ? kUnconfirmed : "") + verdict;
 }
 
@@ -185,8 +186,12 @@ std::string verdict_of(const QuantizeReport& report) {
 }
 
 std::string mood_of(const std::string& verdict) {
-  for (const char* words : {kNothing, kNoExperience, kUnconfirmed})
+  for (const char* words : {kNothing, kNoExperience})
     if (verdict.starts_with(words)) return "fair";
+  if (verdict.starts_with(kUnconfirmed)) {
+    const std::string mood = mood_of(verdict.substr(std::strlen(kUnconfirmed)));
+    return mood == "good" ? "fair" : mood;
+  }
   if (verdict.starts_with(kSaturated)) return mood_of(verdict.substr(std::strlen(kSaturated)));
   if (verdict.starts_with(kAsAccurate)) return "good";
   if (verdict.starts_with(kLoses)) {

@@ -124,6 +124,16 @@ TEST(Verdict, OfPixelsThatNothingConfirmsIsNotCalledGood) {
       "if its pixels are as the preprocessing says, which nothing in the file confirms, as good as "
       "the float network: "))
       << verdict_of(report);
+  // what other runs lost is said under the same condition, and what is bad stays so
+  QuantizeReport ruined = report;
+  ruined.synthetic = {{"dead_leaves", 64, 1.5, 0.9, 0.5}, {"optimised", 64, 1.5, 0.95, 0.1}};
+  ruined.pixels_confirmed = true;
+  const std::string without = verdict_of(ruined);
+  EXPECT_EQ(mood_of(without), "bad");
+  ruined.pixels_confirmed = false;
+  EXPECT_TRUE(verdict_of(ruined).starts_with("if its pixels are as")) << verdict_of(ruined);
+  EXPECT_TRUE(verdict_of(ruined).ends_with(without));
+  EXPECT_EQ(mood_of(verdict_of(ruined)), "bad");
   report.pixel_range_known = false;
   report.pixels = "not known: why";
   EXPECT_TRUE(verdict_of(report).starts_with(
