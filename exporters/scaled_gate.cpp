@@ -40,13 +40,13 @@ std::string scaled_gate(OnnxBuilder& builder, const models::Node& gate,
 }
 
 void require_plain_gates(const models::Graph& graph, const std::string& target) {
-  for (const auto& node : graph.nodes)
-    if (models::is<models::HardSigmoid>(node) && node.params.contains("scale"))
-      throw Error(ErrorCode::unsupported_model,
-                  "target " + target + " cannot hold the gate '" + node.name +
-                      "' of this run, which has a scale per channel; quantize the network with "
-                      "quantize.target=" +
-                      target);
+  for (const auto& node : graph.nodes) {
+    if (!models::is<models::HardSigmoid>(node) || !node.params.contains("scale")) continue;
+    std::string why = "target " + target + " cannot hold the gate '" + node.name;
+    why += "' of this run, which has a scale per channel; quantize the network with ";
+    why += "quantize.target=" + target;
+    throw Error(ErrorCode::unsupported_model, why);
+  }
 }
 
 }  // namespace zsq::exporters
