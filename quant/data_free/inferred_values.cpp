@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "quant/data_free/sources.h"
 #include "quant/student.h"
 
 namespace zsq::quant {
@@ -20,11 +21,9 @@ constexpr std::int64_t kMostValues = 4096;
 // undefined for other tensors.
 at::Tensor begin_of_gate(const models::Graph& graph, const models::ParameterStore& parameters,
                          const std::vector<std::vector<NodeId>>& consumers, NodeId id) {
-  const auto readers = [&](NodeId tensor) { return consumers[static_cast<std::size_t>(tensor)]; };
-  while (readers(id).size() == 1 && activation_quantizer(graph[readers(id)[0]]))
-    id = readers(id)[0];
-  if (readers(id).size() != 2) return {};
-  for (const NodeId reader : readers(id)) {
+  const auto readers = readers_of(graph, consumers, id);
+  if (readers.size() != 2) return {};
+  for (const NodeId reader : readers) {
     const auto& node = graph[reader];
     const auto* gate = models::get_if<models::HardSigmoid>(node);
     if (gate && node.params.contains("scale"))

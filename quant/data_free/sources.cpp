@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "quant/data_free/distribution.h"
+#include "quant/student.h"
 
 namespace zsq::quant {
 
@@ -38,6 +39,23 @@ std::vector<NodeId> find_sources(const Graph& graph) {
       sources.back() = read[0];
   }
   return sources;
+}
+
+std::vector<NodeId> readers_of(const models::Graph& graph,
+                               const std::vector<std::vector<NodeId>>& consumers, NodeId id) {
+  std::vector<NodeId> found;
+  for (const NodeId consumer : consumers[static_cast<std::size_t>(id)]) {
+    if (!activation_quantizer(graph[consumer])) {
+      found.push_back(consumer);
+      continue;
+    }
+    const auto behind = readers_of(graph, consumers, consumer);
+    found.insert(found.end(), behind.begin(), behind.end());
+  }
+  std::ranges::sort(found);
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  return found;
 }
 
 at::Tensor constant_rows(const at::Tensor& value) {
