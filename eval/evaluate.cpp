@@ -17,8 +17,9 @@ namespace {
 void check_labels(const at::Tensor& labels, std::int64_t classes) {
   if (labels.dim() != 1)
     throw Error(ErrorCode::bad_input,
-                "the data has masks, the network names one class for an image: data and network do "
-                "not belong together");
+                std::string("the data has ") + (labels.dim() == 2 ? "sets of labels" : "masks") +
+                    ", the network names one class for an image: data and network do not belong "
+                    "together");
   const std::int64_t lowest = labels.min().item<std::int64_t>();
   const std::int64_t highest = labels.max().item<std::int64_t>();
   if (lowest == kNoLabel) throw Error(ErrorCode::bad_input, "the data has images without a label");
@@ -27,13 +28,6 @@ void check_labels(const at::Tensor& labels, std::int64_t classes) {
                                           std::to_string(lowest < 0 ? lowest : highest) +
                                           ", the network has " + std::to_string(classes) +
                                           " classes: data and network do not belong together");
-}
-
-void check_label_sets(const at::Tensor& labels, std::int64_t outputs) {
-  if (labels.size(1) == outputs) return;
-  throw Error(ErrorCode::bad_input,
-              "the data has " + std::to_string(labels.size(1)) + " labels per image, the network " +
-                  std::to_string(outputs) + " outputs: data and network do not belong together");
 }
 
 double per_cent(std::int64_t part, std::int64_t whole) {
@@ -63,7 +57,7 @@ Figures ClassCounts::figures() const {
 }
 
 Result ClassCounts::result() const {
-  Result result{images_, per_cent(first_, images_), per_cent(among_five_, images_), 0, {}, {}, {}};
+  Result result{images_, per_cent(first_, images_), per_cent(among_five_, images_), 0, {}, {}};
   if (images_ > 0) result.predictions = at::cat(predictions_), result.labels = at::cat(labels_);
   return result;
 }
@@ -95,23 +89,12 @@ Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 c10::Device device) {
   const Stopwatch begin;
   ClassCounts counts;
-  std::vector<at::Tensor> scores, label_sets;
   for_each_batch(logits_of, source, options, observer, device,
                  [&](const at::Tensor& logits, const at::Tensor& labels) {
-                   if (labels.dim() != 2) {
-                     counts.add(logits, labels);
-                     return counts.figures();
-                   }
-                   check_label_sets(labels, logits.size(1));
-                   scores.push_back(logits);
-                   label_sets.push_back(labels.clone());  // the batch's memory is filled anew
-                   return Figures{};
+                   counts.add(logits, labels);
+                   return counts.figures();
                  });
   Result result = counts.result();
-  if (!scores.empty()) {
-    result.of_labels = measure_labels(at::cat(scores), at::cat(label_sets));
-    for (const auto& batch : scores) result.images += batch.size(0);
-  }
   result.seconds = begin.seconds();
   return result;
 }

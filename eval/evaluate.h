@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "core/observer.h"
-#include "eval/label_measures.h"
 #include "eval/options.h"
 #include "eval/preprocessing.h"
 
@@ -59,8 +58,6 @@ struct Result {
   double seconds = 0;
   at::Tensor predictions;  // int64 [images], the arg-max of each image
   at::Tensor labels;       // int64 [images]
-  // Where images have several labels each; then there are no top1, top5, predictions and labels.
-  std::optional<LabelMeasures> of_labels;
 };
 
 using Figures = std::vector<std::pair<std::string, double>>;
@@ -103,7 +100,7 @@ std::int64_t for_each_batch(
     const DataOptions& options, Observer& observer, c10::Device device,
     const std::function<Figures(const at::Tensor& outputs, const at::Tensor& labels)>& use);
 
-// `logits_of` has outputs of classes, or one for each of several labels, what enters the sigmoid.
+// `logits_of` has outputs of classes; Error(bad_input) of other labels than one class an image.
 Result evaluate(const std::function<at::Tensor(const at::Tensor&)>& logits_of,
                 const ImageSource& source, const DataOptions& options, Observer& observer,
                 c10::Device device = at::kCPU);

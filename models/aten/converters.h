@@ -7,8 +7,8 @@ namespace zsq::models::aten {
 
 // convert_layers.cpp
 Value convert_conv2d(const Operation&);
-Value convert_convolution(const Operation&);
-Value convert_convolution_mode(const Operation&);  // with the flag `transposed`
+Value convert_convolution(const Operation&);       // with the flag `transposed`
+Value convert_convolution_mode(const Operation&);  // "same" or "valid" in place of pads
 Value convert_batch_norm(const Operation&);
 Value convert_native_batch_norm(const Operation&);  // a tuple, of which the rest is None
 Value convert_conv1d(const Operation&);
