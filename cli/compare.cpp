@@ -39,10 +39,7 @@ void print(const ModelComparison& c) {
     std::printf("predictions: %s %.4f and %s %.4g %s, on %lld %s images\n", words.agreement.c_str(),
                 c.agreement, words.divergence.c_str(), c.divergence, words.unit.c_str(),
                 static_cast<long long>(c.images), images);
-  for (const auto& one : c.outputs_apart)
-    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
-                                                    one.agreement)
-                              .c_str());
+  std::fputs(pipeline::lines_of(c.outputs_apart).c_str(), stdout);
 }
 
 }  // namespace

@@ -34,11 +34,8 @@ void print(const EvalReport& report) {
               pipeline::measures_in_words(report.output_kind, report.outputs, difference.divergence,
                                           difference.agreement)
                   .c_str());
-  if (difference.outputs_apart.size() < 2) return;
-  for (const auto& one : difference.outputs_apart)
-    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
-                                                    one.agreement)
-                              .c_str());
+  if (difference.outputs_apart.size() > 1)
+    std::fputs(pipeline::lines_of(difference.outputs_apart).c_str(), stdout);
 }
 
 }  // namespace

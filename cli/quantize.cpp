@@ -51,15 +51,6 @@ void print_stages(const QuantizeReport& r) {
   }
 }
 
-// Each output of several; one alone is what was said of all.
-void print_outputs(const std::vector<OutputResult>& outputs) {
-  if (outputs.size() < 2) return;
-  for (const OutputResult& one : outputs)
-    std::printf("  %s\n", pipeline::output_in_words(one.name, one.kind, one.numbers, one.divergence,
-                                                    one.agreement)
-                              .c_str());
-}
-
 void print_time(const QuantizeReport& r) {
   std::printf("%-10s %.1f s", "time", r.seconds);
   if (r.iterations > 0) std::printf(", %lld iterations", static_cast<long long>(r.iterations));
@@ -85,7 +76,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
         "%-10s %s, on %lld held-out %s images\n", "agreement",
         pipeline::measures_in_words(r.output_kind, r.outputs, s.divergence, s.agreement).c_str(),
         static_cast<long long>(s.images), s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
-    print_outputs(s.outputs);
+    // one alone is what was said of all
+    if (s.outputs.size() > 1) std::fputs(pipeline::lines_of(s.outputs).c_str(), stdout);
   }
   if (!r.costliest_layer.empty())
     std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());

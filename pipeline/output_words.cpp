@@ -40,14 +40,16 @@ std::string measures_in_words(const std::string& kind, std::int64_t outputs, dou
   return text;
 }
 
-std::string output_in_words(const std::string& name, const std::string& kind, std::int64_t numbers,
-                            double divergence, double agreement) {
+std::string lines_of(const std::vector<OutputResult>& outputs) {
   const auto column = [](std::string text, std::size_t width) {
     text.resize(std::max(text.size(), width), ' ');
     return text + " ";
   };
-  return column(name, 24) + column(kind, 7) +
-         measures_in_words(kind, numbers, divergence, agreement);
+  std::string lines;
+  for (const auto& one : outputs)
+    lines += "  " + column(one.name, 24) + column(one.kind, 7) +
+             measures_in_words(one.kind, one.numbers, one.divergence, one.agreement) + "\n";
+  return lines;
 }
 
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs) {

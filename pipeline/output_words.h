@@ -5,6 +5,9 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "pipeline/quantize.h"
 
 namespace zsq::pipeline {
 
@@ -22,9 +25,8 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs);
 std::string measures_in_words(const std::string& kind, std::int64_t outputs, double divergence,
                               double agreement);
 
-// One output of several as a line: "boxes   values  cosine similarity 0.9997 with ...".
-std::string output_in_words(const std::string& name, const std::string& kind, std::int64_t numbers,
-                            double divergence, double agreement);
+// A line for each: "  boxes   values  cosine similarity 0.9997 with ...".
+std::string lines_of(const std::vector<OutputResult>& outputs);
 
 // "10 classes", "one label", "3 labels", "one value", "128 values", "a map of 4096 numbers",
 // "several outputs of 500 numbers".
