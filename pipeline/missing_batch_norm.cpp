@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::int64_t kImages = 128, kStep = 8;
 constexpr double kEps = 1e-5;
-// Dead leaves show no objects, and what looks for these goes further on photographs:
-// docs/formats.md has what it brings a detector. Text recognition and direction lose or gain little
-// by it.
-constexpr double kReach = 1.2;
 
 // Running sums over images and places, f64 [channels].
 struct Sums {
@@ -86,7 +82,6 @@ std::string note_of(const Kept& kept) {
 void add_statistics(models::Model& model, Recipe& recipe) {
   models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
   recipe.images.source = ImageSource::dead_leaves;
-  recipe.quantize.reach = kReach;
 }
 
 }  // namespace

@@ -126,9 +126,6 @@ struct QuantOptions {
   std::int64_t add_bits = 8;            // both inputs of an Add, and what feeds them (deploy)
   std::int64_t image_bits = 8;          // the network's input (deploy)
   std::int64_t second_input_bits = 0;   // what the second layer reads (deploy); 0: as the rest
-  // Factor on the deviations that ranges at 8 bits follow from, where statistics are of images that
-  // show less than photographs do.
-  double reach = 1;
   // Pixel range after preprocessing, known from a preset; lo == hi: taken from generated images.
   double image_lo = 0, image_hi = 0;
 };
