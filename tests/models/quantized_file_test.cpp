@@ -148,6 +148,25 @@ TEST(QuantizedFile, IsRefusedWithoutAFactory) {
   }
 }
 
+// A scale per channel of the image, which NNCF 3.4.0 writes before a depthwise convolution.
+TEST(QuantizedFile, ActivationsPerChannelAreRefusedByName) {
+  OnnxFile file(13, {2, 4, 4});
+  file.initializer("s", at::tensor({0.25F, 0.5F}))
+      .initializer("z", at::tensor(Ints{3, 4}, at::kByte))
+      .initializer("w", at::linspace(-1, 1, 18).reshape({2, 1, 3, 3}))
+      .node("QuantizeLinear", {"x", "s", "z"}, {"q"}, {{"axis", std::int64_t{1}}})
+      .node("DequantizeLinear", {"q", "s", "z"}, {"dq"}, {{"axis", std::int64_t{1}}})
+      .node("Conv", {"dq", "w"}, {"y"}, {{"group", std::int64_t{2}}});
+  Reader reader;
+  try {
+    file.import(reader.options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported_model);
+    EXPECT_NE(std::string(error.what()).find("per channel"), std::string::npos) << error.what();
+  }
+}
+
 // Codes that are read at twice the scale stand for twice the values.
 TEST(QuantizedFile, CodesMayBeReadAtAnotherScale) {
   auto file = quantized_conv();
