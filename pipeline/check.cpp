@@ -18,7 +18,7 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/reparametrize.h"
+#include "pipeline/run/reparametrize.h"
 #include "pipeline/report/finished_run.h"
 #include "pipeline/runtimes/check_words.h"
 #include "pipeline/runtimes/exported_files.h"

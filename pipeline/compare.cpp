@@ -17,7 +17,7 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/output_comparison.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/reparametrize.h"
+#include "pipeline/run/reparametrize.h"
 #include "pipeline/report/json.h"
 #include "pipeline/report/result_json.h"
 #include "pipeline/session.h"

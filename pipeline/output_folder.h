@@ -23,7 +23,7 @@ class OutputFolder {
   void prepare() const;
   // The same, for this process alone until it ends: Error(bad_input) where another one has opened
   // the folder. Then starts a checkpoint of `identity` (one line: the model and how it is fed; the
-  // settings are checked by pipeline/run_state.h), or goes on with the one that is there: true. To
+  // settings are checked by pipeline/run/state.h), or goes on with the one that is there: true. To
   // resume if there is nothing starts anew, which the observer is told, so that a job script
   // needs no condition. Error(usage), and nothing changed, if the checkpoint is of another
   // identity.

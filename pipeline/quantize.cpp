@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the stages; each is a function of its own (pipeline/stages/).
+// The order of a run: prepare, stages (pipeline/run/stage.h), files, report.
 #include "pipeline/quantize.h"
 
 #include "formats/atomic_file.h"
 #include "losses/divergence.h"
 #include "parallel/ranks.h"
 #include "pipeline/boundary.h"
-#include "pipeline/memory_plan.h"
 #include "pipeline/mixed.h"
-#include "pipeline/plan.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/describe.h"
 #include "pipeline/report/layer_errors.h"
@@ -16,6 +14,9 @@
 #include "pipeline/report/samples.h"
 #include "pipeline/report/sections.h"
 #include "pipeline/report/verdict.h"
+#include "pipeline/run/finish.h"
+#include "pipeline/run/memory_plan.h"
+#include "pipeline/run/plan.h"
 #include "pipeline/saturation.h"
 #include "train/checkpoint.h"
 
@@ -185,9 +186,9 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   report.layers = describe_layers(student, training);
   report.float_tensors = quant::float_tensors(student);
   describe_quality(run, state, student, report);
-  write_files(run.as_read, run.recipe.exporting, run.output, student, report);
+  write_files(run, student, report);
   report.saturation = measure_saturation(student, run.output.file("model.onnx"), run.held_out);
-  evaluate(run.context(), run.evaluation(), student, report);
+  evaluate(run, student, report);
   report.verdict = verdict_of(report);
   report.seconds = run.clock.seconds() + earlier_training(state, trained);
   formats::write_atomically(run.output.file("report.json"), std::string_view(to_json(report)));

@@ -70,7 +70,7 @@ FAULTS = [
     ("images: stop of one rank", IMAGES, "parallel::on_any(job_.ranks, observer_.stop_requested())",
      "observer_.stop_requested()"),
     ("output: every rank opens it", "pipeline/quantize.cpp", "parallel::is_first(ranks) && open()", "open()"),
-    ("resume: any number of ranks", "pipeline/run_state.cpp", "    identity[kRanks] = std::to_string(ranks.size());",
+    ("resume: any number of ranks", "pipeline/run/state.cpp", "    identity[kRanks] = std::to_string(ranks.size());",
      "    static_cast<void>(ranks);"),
     ("mpi: floats as integers", MPI, "return MPI_FLOAT;", "return MPI_INT;"),
     ("mpi: waits for ever", MPI, "begin.seconds() < timeout;)", "timeout > 0;)"),

@@ -12,7 +12,7 @@
 #include "models/load.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/memory_plan.h"
+#include "pipeline/run/memory_plan.h"
 #include "train/agreement.h"
 
 namespace zsq::pipeline {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "pipeline/images/calibration_set.h"
-#include "pipeline/stages/prepare.h"
+#include "pipeline/run/prepare.h"
 
 namespace zsq::pipeline {
 

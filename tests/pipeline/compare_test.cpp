@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/reparametrize.
+// Covers also pipeline/run/reparametrize.
 #include "pipeline/compare.h"
 
 #include <ATen/TensorOperators.h>

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "pipeline/plan.h"
+#include "pipeline/run/plan.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/export.h"
 #include "pipeline/preprocessing.h"
+#include "pipeline/run/finish.h"
 #include "pipeline/session.h"
-#include "pipeline/stages/stages.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -20,9 +20,8 @@ bool is_asked_for(const ExportSettings& settings, std::string_view name) {
 
 }  // namespace
 
-void write_files(const models::Model& float_network, const ExportSettings& settings,
-                 const OutputFolder& output, const quant::Student& trained,
-                 QuantizeReport& report) {
+void write_files(const Run& run, const quant::Student& trained, QuantizeReport& report) {
+  const ExportSettings& settings = run.recipe.exporting;
   quant::Student student{trained.graph, trained.parameters.clone(), trained.options};
   move_to(student.parameters, Device::cpu);
   const exporters::Metadata metadata{{"tool", "zsq " + report.tool_version},
@@ -36,7 +35,7 @@ void write_files(const models::Model& float_network, const ExportSettings& setti
   exporters::ExportReport exported;
   for (const exporters::Exporter& exporter : exporters::registry()) {
     if (!is_asked_for(settings, exporter.name)) continue;
-    report.files.push_back(output.file(std::string(exporter.file)));
+    report.files.push_back(run.output.file(std::string(exporter.file)));
     exported = exporter.write(student, report.files.back(), metadata, {settings.packed});
   }
   for (LayerResult& layer : report.layers)
@@ -45,7 +44,7 @@ void write_files(const models::Model& float_network, const ExportSettings& setti
         layer.executes_as = row.executes_as;
         layer.reason = row.reason;
       }
-  const exporters::SizeReport size = exporters::parameter_bytes(float_network, student);
+  const exporters::SizeReport size = exporters::parameter_bytes(run.as_read, student);
   report.fp32_bytes = size.fp32_bytes;
   report.quantized_bytes = size.quantized_bytes;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the teacher is on this machine, from which a plan estimates its stages.
 #pragma once
-#include "pipeline/stages/prepare.h"
+#include "pipeline/run/prepare.h"
 
 namespace zsq::pipeline {
 

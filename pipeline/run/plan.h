@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stages a run has, what each is thought to take, and running them: with a checkpoint before
-// each and after its parts, and in a run that measures on held-out images (process.automatic, or
-// finetune.validation_checks) with each stage kept only if it helps.
+// Which stages a run has, what each is estimated to take, and running them: with a checkpoint
+// before each and after its parts, and in a run that undoes stages (pipeline/run/prepare.h) with
+// each of them kept only if it helps.
 #pragma once
-#include "pipeline/run_state.h"
-#include "pipeline/stages/prepare.h"
+#include <memory>
+
+#include "pipeline/run/stage.h"
 
 namespace zsq::pipeline {
 
+// A stage of one run.
 struct Stage {
   std::string name;
-  double least = 0, estimate = 0;  // seconds: the least that is worth it, and as configured
+  StageSeconds seconds;
   std::function<void(quant::Student&, RunState&, const PartDone&)> run;
-  bool needed = false;  // kept whether it helps or not
-  // If it does not help, the next stage goes on with its result, and both are kept or undone
-  // together. The next one has no parts: a run that is stopped in it goes on with this one.
-  bool judged_with_next = false;
+  bool needed = false, judged_with_next = false;  // as in StageKind
 };
 
-// The stages of the recipe, with estimates from the time that the teacher takes for a few images.
-// `trained` gets what fine-tuning reports; it and `run` outlive the stages.
+// Those of stage_kinds() that apply, with estimates from the time that the float network takes for
+// a few images. `trained` gets what fine-tuning reports; it and `run` outlive the stages.
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained);
 
 // What is to come, told to the observer before it begins. With a time budget a run that plans

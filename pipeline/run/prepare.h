@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage, and what it finds: all that the others are configured from.
+// The beginning of a run, and what it finds: all that stages and files are made from.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "eval/evaluate.h"
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/images/held_out.h"
+#include "pipeline/output_folder.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/run_clock.h"
-#include "pipeline/stages/stages.h"
+#include "pipeline/quantize.h"
+#include "pipeline/run/clock.h"
+#include "train/images/image_bank.h"
+#include "train/images/system_noise.h"
 
 namespace zsq::pipeline {
+
+// Whether a stage that does not help is undone; the published settings keep all of theirs.
+bool undoes_stages(const Recipe& recipe);
 
 struct Run {
   Recipe recipe;
@@ -34,17 +42,8 @@ struct Run {
   // Of the generator's images (train::TrainJob); may be empty.
   std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};
 
-  // Whether a stage that does not help is undone; the published settings keep all of theirs.
-  bool undoes_stages() const {
-    return recipe.process.automatic || recipe.finetune.validation_checks > 0;
-  }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(recipe.process.seed); }
   void say(const std::string& message) const { observer.on_message(LogLevel::info, message); }
-
-  // They refer to this run.
-  StageContext context() const { return {teacher, seed(), observer}; }
-  CalibrateStage ranges() const;
-  EvaluateStage evaluation() const;
 };
 
 // Reads the model, the bank and where real images are; opens the output folder. What is wrong with

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/pace.h"
+#include "pipeline/run/pace.h"
 
-#include "tests/pipeline/plan_fixture.h"
+#include "tests/pipeline/run/plan_fixture.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -5,7 +5,8 @@
 #include "losses/divergence.h"
 #include "parallel/ranks.h"
 #include "pipeline/output_words.h"
-#include "pipeline/plan.h"
+#include "pipeline/run/plan.h"
+#include "pipeline/run/prepare.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -43,7 +44,7 @@ Progress as_measurement(const StageResult& result, std::int64_t number, std::int
 
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
-  return stage.needed || !run.undoes_stages() || before.empty() || is_better(now, before);
+  return stage.needed || !undoes_stages(run.recipe) || before.empty() || is_better(now, before);
 }
 
 class StageLoop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/stages/prepare.h"
+#include "pipeline/run/prepare.h"
 
 #include <numeric>
 
@@ -9,11 +9,11 @@
 #include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/memory_plan.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/reparametrize.h"
-#include "pipeline/run_state.h"
+#include "pipeline/run/memory_plan.h"
+#include "pipeline/run/reparametrize.h"
+#include "pipeline/run/state.h"
 #include "pipeline/session.h"
 #include "quant/target_rules.h"
 
@@ -115,21 +115,8 @@ void require_same_run(const Run& run) {
 
 }  // namespace
 
-CalibrateStage Run::ranges() const {
-  return {.bank = bank.learn,
-          .dead_leaves =
-              [this](std::int64_t first, std::int64_t n) {
-                return dead_leaves(teacher, recipe, first, n,
-                                   stream_seed(seed(), "calibration", 0));
-              },
-          .batch_size = recipe.finetune.batch_size};
-}
-
-EvaluateStage Run::evaluation() const {
-  return {.images = real_images.get(),
-          .data = recipe.data,
-          .exported = recipe.exporting.onnx ? output.file("model.onnx") : std::filesystem::path(),
-          .device = recipe.process.device};
+bool undoes_stages(const Recipe& recipe) {
+  return recipe.process.automatic || recipe.finetune.validation_checks > 0;
 }
 
 Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,

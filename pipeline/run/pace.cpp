@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/pace.h"
+#include "pipeline/run/pace.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also pipeline/process_memory.
-#include "pipeline/memory_plan.h"
+#include "pipeline/run/memory_plan.h"
 
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -80,6 +80,9 @@ TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
   EXPECT_EQ(keys("instant"), (Keys{"process.agreement_images", "data.eval_batch_size"}));
   EXPECT_EQ(keys("instant+gptq"),
             (Keys{"process.agreement_images", "data.eval_batch_size", "reconstruct.memory"}));
+  EXPECT_EQ(keys("instant+gptq+channel_correction"),  // a row each of rounding and correction
+            (Keys{"process.agreement_images", "data.eval_batch_size", "generate.images.batch_size",
+                  "reconstruct.memory", "reconstruct.memory"}));
   EXPECT_EQ(keys("instant+finetune_scales"),
             (Keys{"process.agreement_images", "data.eval_batch_size", "generate.images.batch_size",
                   "finetune.batch_size"}));

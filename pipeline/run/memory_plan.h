@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is thought to need of memory, and batches and stored values that fit into
+// What a run is estimated to need of memory, and batches and stored values that fit into
 // process.memory_limit. Counted from shapes alone, so that a run that is resumed plans the same.
 //
 // A training step of b images, in bytes of f32:
@@ -19,6 +19,17 @@
 
 namespace zsq::pipeline {
 
+constexpr double kFloat = 4;  // bytes
+
+// In bytes, but for `pixels`: of the parameters, and for one image.
+struct NetworkSizes {
+  double parameters = 0;
+  double outputs = 0, largest = 0;  // of all nodes together, and of the largest one
+  double image = 0, pixels = 0;     // the latter height * width
+
+  double alone() const;  // libraries, and copies of the parameters
+};
+
 // Of one stage, in bytes: fixed + units * each, units being the value of a setting.
 struct MemoryNeed {
   std::string stage;
@@ -29,7 +40,12 @@ struct MemoryNeed {
   double bytes() const { return fixed + each * static_cast<double>(*setting); }
 };
 
-// Of the stages that the recipe has.
+// Of a stage that keeps values between blocks in reconstruct.memory, and computes batches of
+// `batch` of its images.
+MemoryNeed values_between_blocks(const char* stage, const NetworkSizes& network,
+                                 std::int64_t images, std::int64_t batch, Recipe& recipe);
+
+// Of measuring, of making images, and of the stages that the recipe has (pipeline/run/stage.h).
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe);
 
 // Lowers those settings until each stage fits, with a line to the observer for each; nothing
@@ -41,8 +57,8 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
 std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
                                std::int64_t wanted, double bytes);
 
-// After a run was out of memory: settings with which it is thought to fit into three quarters of
-// what there was.
+// After a run was out of memory: settings with which it should fit into three quarters of what
+// there was.
 std::string smaller_plan(const models::Model& teacher, Recipe recipe);
 
 }  // namespace zsq::pipeline

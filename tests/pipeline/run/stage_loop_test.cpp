@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/stages/calibrate.
+// Covers also pipeline/run/stages/calibrate.
 // Running the stages: what is kept, what is rejected, and what a stopped run goes on with.
 #include <ATen/TensorOperators.h>
 
 #include "core/error.h"
-#include "tests/pipeline/plan_fixture.h"
+#include "tests/pipeline/run/plan_fixture.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -22,7 +22,7 @@ TEST_F(RunStagesTest, PutsBackWhatDoesNotHelp) {
   EXPECT_GT(pool(state.stages[1].synthetic).divergence, pool(state.stages[0].synthetic).divergence);
   EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "rejected");  // no nearer is not better
   auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  calibrate(run.context(), run.ranges(), calibrated);
+  calibrate(run, calibrated);
   for (const auto& name : calibrated.parameters.names())
     EXPECT_TRUE(student.parameters.at(name).equal(calibrated.parameters.at(name))) << name;
 }
@@ -72,7 +72,7 @@ TEST_F(RunStagesTest, JudgesAStageByWhatTheNextMakesOfIt) {
     EXPECT_EQ(state.finished, 4);
     EXPECT_EQ(state.stages[2].outcome, state.stages[3].outcome);
     auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-    calibrate(run.context(), run.ranges(), calibrated);
+    calibrate(run, calibrated);
     const auto scale = image_scale(student);
     return std::pair(state.stages[3].outcome.substr(0, 8),
                      student.parameters.at(scale).item<double>() /
@@ -89,7 +89,8 @@ TEST_F(RunStagesTest, ResumesWithTheFirstOfTwoThatAreJudgedTogether) {
   std::string ran;
   const auto stage = [&](const char* name, double factor, bool stops) {
     return Stage{
-        name, 0, 0,
+        name,
+        {},
         [&, name, factor, stops](quant::Student& student, RunState& state, const PartDone& done) {
           ran += name;
           if (stops && stop) throw Error(ErrorCode::stopped, "stopped");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/reparametrize.h"
+#include "pipeline/run/reparametrize.h"
 
 #include "core/seed.h"
 #include "pipeline/images/image_job.h"

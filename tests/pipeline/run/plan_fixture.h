@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "pipeline/plan.h"
+#include "pipeline/run/plan.h"
+#include "pipeline/run/prepare.h"
+#include "pipeline/run/stages/calibrate.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -31,13 +33,13 @@ class PlanTest : public testing::Test {
   }
 
   static Stage calibration(const TheRun& run) {
-    return {"calibration", 0, 0, [&run](quant::Student& student, RunState&, const PartDone&) {
-              calibrate(run.context(), run.ranges(), student);
+    return {"calibration", {}, [&run](quant::Student& student, RunState&, const PartDone&) {
+              calibrate(run, student);
             }};
   }
   // Multiplies all activation scales: by 1 nothing changes, by a lot the student is ruined.
   static Stage scaling(const char* name, double factor) {
-    return {name, 0, 0, [factor](quant::Student& student, RunState&, const PartDone&) {
+    return {name, {}, [factor](quant::Student& student, RunState&, const PartDone&) {
               for (const auto id : quant::activation_sites(student.graph)) {
                 const auto scale = quant::activation_quantizer(student.graph[id])->scale_name();
                 student.parameters.set(scale, student.parameters.at(scale) * factor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/memory_plan.h"
+#include "pipeline/run/memory_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,19 +10,17 @@
 #include "models/execute.h"
 #include "models/inference.h"
 #include "pipeline/process_memory.h"
-#include "quant/rounding/registry.h"
+#include "pipeline/run/stage.h"
 
 namespace zsq::pipeline {
 namespace {
 
-constexpr double kFloat = 4, kMebi = 1 << 20;
+constexpr double kMebi = 1 << 20;
 constexpr double kLibraries = 200e6;
-constexpr double kNetworkCopies = 10, kGeneratorCopies = 4;
-constexpr double kInference = 6;          // values of the largest size at once
-constexpr double kCopiesOfImages = 3;     // of two kinds, or of two batches, and one that is made
-constexpr double kOptimised = 2.4;        // of the outputs of all nodes
-constexpr double kGeneratorMaps = 321;    // floats per pixel
-constexpr double kGeneratorLatent = 800;  // its largest weight: 100 x 128 x H/4 x W/4
+constexpr double kNetworkCopies = 10;
+constexpr double kInference = 6;       // values of the largest size at once
+constexpr double kCopiesOfImages = 3;  // of two kinds, or of two batches, and one that is made
+constexpr double kOptimised = 2.4;     // of the outputs of all nodes
 
 double count(const models::Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), 1.0, [](double product, std::int64_t side) {
@@ -30,12 +28,8 @@ double count(const models::Shape& shape) {
   });
 }
 
-struct Sizes {  // bytes
-  double parameters = 0, outputs = 0, largest = 0, image = 0, pixels = 0;
-};
-
-Sizes sizes_of(const models::Model& teacher) {
-  Sizes sizes;
+NetworkSizes sizes_of(const models::Model& teacher) {
+  NetworkSizes sizes;
   for (const auto& name : teacher.parameters.names())
     sizes.parameters += kFloat * static_cast<double>(teacher.parameters.at(name).numel());
   for (const auto& shape : models::infer_shapes(teacher.graph, teacher.parameters)) {
@@ -48,11 +42,9 @@ Sizes sizes_of(const models::Model& teacher) {
   return sizes;
 }
 
-double network_alone(const Sizes& sizes) { return kLibraries + kNetworkCopies * sizes.parameters; }
-
-MemoryNeed of_optimised_images(const Sizes& sizes, std::int64_t* batch_size) {
-  return {"optimised images",           network_alone(sizes), kOptimised * sizes.outputs,
-          "generate.images.batch_size", batch_size,           2};
+MemoryNeed of_optimised_images(const NetworkSizes& sizes, std::int64_t* batch_size) {
+  return {"optimised images",           sizes.alone(), kOptimised * sizes.outputs,
+          "generate.images.batch_size", batch_size,    2};
 }
 
 std::string in_words(double bytes) {
@@ -71,11 +63,23 @@ std::int64_t fitting(const MemoryNeed& need, double limit) {
 
 }  // namespace
 
+double NetworkSizes::alone() const { return kLibraries + kNetworkCopies * parameters; }
+
+MemoryNeed values_between_blocks(const char* stage, const NetworkSizes& network,
+                                 std::int64_t images, std::int64_t batch, Recipe& recipe) {
+  return {stage,
+          network.alone() + static_cast<double>(images) * network.image +
+              static_cast<double>(batch) * network.outputs,
+          kMebi,
+          "reconstruct.memory",
+          &recipe.reconstruct.memory,
+          16};
+}
+
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe) {
-  const Sizes sizes = sizes_of(teacher);
-  const double network = network_alone(sizes);
+  const NetworkSizes sizes = sizes_of(teacher);
   const double measuring =
-      network + kInference * std::max(sizes.largest, models::Inference::kBytesOfLargest);
+      sizes.alone() + kInference * std::max(sizes.largest, models::Inference::kBytesOfLargest);
   std::vector<MemoryNeed> needs;
   if (recipe.process.agreement_images > 0)
     needs.push_back({"measuring on held-out images", measuring, kCopiesOfImages * sizes.image,
@@ -83,31 +87,16 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
   if (!recipe.data.eval_data.empty())
     needs.push_back({"evaluation", measuring, kCopiesOfImages * sizes.image, "data.eval_batch_size",
                      &recipe.data.eval_batch_size, 1});
-  const bool trains = recipe.finetune.iterations > 0 || recipe.process.automatic;
-  const bool reconstructs = recipe.reconstruct.iterations > 0;
-  const bool rounds = quant::rounding_method(recipe.quantize.weights.rounding).needs_images() ||
-                      recipe.process.automatic;
-  const std::int64_t tuning_images = recipe.finetune.images;  // 0: a generator makes them
-  if (recipe.generate.bank.empty() && recipe.images.source != ImageSource::dead_leaves &&
-      (reconstructs || rounds || (trains && tuning_images > 0)))
+  std::vector<MemoryNeed> stages;
+  for (const StageKind* kind : stage_kinds())
+    if (kind->memory && kind->applies(recipe, teacher))
+      stages.push_back(kind->memory(sizes, recipe));
+  const bool generates =
+      stages.size() == 1 && kFineTuning.applies(recipe, teacher) && recipe.finetune.images == 0;
+  if (!stages.empty() && !generates && recipe.generate.bank.empty() &&
+      recipe.images.source != ImageSource::dead_leaves)
     needs.push_back(of_optimised_images(sizes, &recipe.images.batch_size));
-  if (reconstructs || rounds) {
-    const auto batch = static_cast<double>(recipe.reconstruct.batch_size);
-    const auto images = static_cast<double>(
-        std::max(reconstructs ? recipe.reconstruct.images : 0, recipe.quantize.gptq.images));
-    needs.push_back({reconstructs ? "block reconstruction" : "rounding",
-                     network + images * sizes.image + batch * sizes.outputs, kMebi,
-                     "reconstruct.memory", &recipe.reconstruct.memory, 16});
-  }
-  if (trains) {
-    const bool generates = tuning_images == 0;
-    needs.push_back(
-        {"fine-tuning",
-         network + (generates ? kGeneratorCopies * kFloat * kGeneratorLatent * sizes.pixels
-                              : static_cast<double>(tuning_images) * sizes.image),
-         sizes.outputs + (generates ? kFloat * kGeneratorMaps * sizes.pixels : 0),
-         "finetune.batch_size", &recipe.finetune.batch_size, 2});
-  }
+  needs.insert(needs.end(), stages.begin(), stages.end());
   return needs;
 }
 

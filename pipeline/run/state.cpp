@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/run_state.h"
+#include "pipeline/run/state.h"
 
 #include <ATen/Parallel.h>
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run_clock, pipeline/stages/correct_channels, pipeline/stages/prepare,
-// pipeline/stages/reconstruct.
+// Covers also pipeline/run/clock, pipeline/run/stages/correct_channels, pipeline/run/prepare,
+// pipeline/run/stages/reconstruct.
 // Which stages a run has, what it says of them before it begins, and what it needs to be resumed.
-#include "pipeline/plan.h"
+#include "pipeline/run/plan.h"
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include "pipeline/run/stages/reconstruct.h"
 #include "quant/paired_blocks.h"
-#include "tests/pipeline/plan_fixture.h"
+#include "tests/pipeline/run/plan_fixture.h"
 #include "tests/support/error_message.h"
 
 namespace zsq::pipeline {
@@ -19,7 +20,8 @@ TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndGoesOn) {
   const TheRun run = make_run();
   std::string ran;
   const auto stage = [&](const char* name, double least, double estimate) {
-    return Stage{name, least, estimate,
+    return Stage{name,
+                 {least, estimate},
                  [&ran, name](quant::Student&, RunState&, const PartDone&) { ran += name; }};
   };
   const std::vector<Stage> stages{stage("a", 1, 30), stage("b", 80, 80), stage("c", 60, 90),
@@ -51,9 +53,9 @@ TEST_F(PlanTest, WarnsOfMoreThanAnHour) {
   Warnings warnings;
   const TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / "out", warnings);
   const auto nothing = [](quant::Student&, RunState&, const PartDone&) {};
-  tell_plan(run, {{"short", 3000, 3000, nothing}});
+  tell_plan(run, {{"short", {3000, 3000}, nothing}});
   EXPECT_EQ(warnings.all, "");
-  tell_plan(run, {{"long", 1, 8000, nothing}, {"longer", 1, 8000, nothing}});
+  tell_plan(run, {{"long", {1, 8000}, nothing}, {"longer", {1, 8000}, nothing}});
   EXPECT_NE(warnings.all.find("4 h"), std::string::npos) << warnings.all;
   EXPECT_NE(warnings.all.find("--recipe auto"), std::string::npos) << warnings.all;
 }
@@ -95,13 +97,12 @@ TEST_F(PlanTest, ReconstructsFromAsManyViewsAsMemoryHolds) {
     void on_message(LogLevel, const std::string& text) override { last = text; }
     std::string last;
   } messages;
-  const StageContext context{run.teacher, 0, messages};
   const auto views = [&](std::int64_t images) {
     messages.last.clear();
     ReconstructOptions options;
     options.memory = 1;
     options.augmentations_per_image = 4;
-    return affordable_views(context, options, student, images);
+    return affordable_views(run.teacher, student, options, images, messages);
   };
   EXPECT_EQ(views(1), 4);
   EXPECT_EQ(messages.last, "");
@@ -129,7 +130,7 @@ TEST_F(PlanTest, RoundsOnAsManyImagesAsTheBudgetAllows) {
     const TheRun run = make_run();
     std::optional<train::TrainReport> trained;
     for (const Stage& stage : plan_stages(run, trained))
-      if (stage.name == "GPTQ-style rounding") return stage.estimate;
+      if (stage.name == "GPTQ-style rounding") return stage.seconds.estimate;
     return -1.0;
   };
   constexpr std::int64_t kMany = 1000000;

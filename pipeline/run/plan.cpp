@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/run/plan.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "pipeline/run/prepare.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr double kHour = 3600;
+
+std::string time_in_words(double seconds) {
+  char text[48];
+  if (seconds < 120)
+    std::snprintf(text, sizeof text, "%.0f s", std::max(1.0, seconds));
+  else if (seconds < 2 * kHour)
+    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+  else
+    std::snprintf(text, sizeof text, "%.0f h", seconds / kHour);
+  return text;
+}
+
+// Rounding and correction become better with more images, and a run without them far worse: the
+// stages of `auto` share as many as half of a time budget allows for these two.
+std::int64_t most_to_learn_from(const Run& run, const Pace& pace) {
+  constexpr std::int64_t kFewest = 64;
+  if (!run.recipe.process.automatic || !run.clock.has_budget())
+    return std::numeric_limits<std::int64_t>::max();
+  const double passes = rounding_of(run.recipe).passes_per_image + kCorrectionPassesPerImage;
+  const double seconds = passes * kFewest * pace.in_fp32 + seconds_of_images(run, kFewest, pace);
+  return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
+}
+
+}  // namespace
+
+std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
+  std::vector<const StageKind*> kinds;
+  for (const StageKind* kind : stage_kinds())
+    if (kind->applies(run.recipe, run.teacher)) kinds.push_back(kind);
+  const bool estimates = std::ranges::any_of(kinds, [](auto* kind) { return kind->seconds; });
+  const Pace pace = estimates ? measure_pace(run) : Pace();
+  const auto context = std::make_shared<StageContext>(
+      run, trained, pace, LearningImages(run, most_to_learn_from(run, pace)));
+  std::vector<Stage> stages;
+  for (const StageKind* kind : kinds) {
+    const StageKind* next = kind == kinds.back() ? nullptr : *(std::ranges::find(kinds, kind) + 1);
+    stages.push_back(
+        {kind->name(run.recipe), kind->seconds ? kind->seconds(*context) : StageSeconds(),
+         [context, kind](quant::Student& student, RunState& state, const PartDone& done) {
+           kind->run(*context, student, state, done);
+         },
+         kind->needed, kind->judged_with && kind->judged_with == next});
+  }
+  return stages;
+}
+
+std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& stages) {
+  const bool limited = run.recipe.process.automatic && run.clock.has_budget();
+  std::vector<StageResult> plan;
+  double left = run.clock.left(), sum = 0;
+  bool all_fit = true;
+  for (const Stage& stage : stages) {
+    const bool fits = !limited || stage.seconds.least <= left;
+    all_fit = all_fit && fits;
+    StageResult result{
+        stage.name, fits ? std::min(stage.seconds.estimate, left) : stage.seconds.least, 0, "", {}};
+    if (!fits)
+      result.outcome = "skipped: needs about " + time_in_words(stage.seconds.least) + ", " +
+                       time_in_words(std::max(0.0, left)) + " are left";
+    else
+      left -= result.estimate;
+    sum += fits ? result.estimate : 0;
+    plan.push_back(std::move(result));
+  }
+  if (sum < 2 && all_fit) return plan;  // not worth a word
+  run.say(run.clock.has_budget() ? "plan, with a time budget of " +
+                                       time_in_words(run.recipe.process.time_budget.seconds)
+                                 : "plan");
+  for (const StageResult& stage : plan) {
+    char line[200];
+    std::snprintf(line, sizeof line, "  %-32s %s", stage.name.c_str(),
+                  stage.outcome.empty() ? ("about " + time_in_words(stage.estimate)).c_str()
+                                        : stage.outcome.c_str());
+    run.say(line);
+  }
+  if (!run.clock.has_budget() && sum > kHour)
+    run.observer.on_message(LogLevel::warning,
+                            "this takes about " + time_in_words(sum) +
+                                " on this machine; --recipe auto takes 10 minutes, and "
+                                "--time_budget 1h fits this recipe into an hour");
+  return plan;
+}
+
+}  // namespace zsq::pipeline

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/run/prepare.h"
+#include "pipeline/run/stage.h"
+#include "quant/calibration/channel_correction.h"
+#include "quant/data_free/linear_groups.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr std::int64_t kCorrectionBatch = 16;
+
+// Helps depthwise networks, and harms others at 3 bits (docs/results.md).
+bool correction_applies(const Recipe& recipe, const models::Model& network) {
+  return recipe.quantize.channel_correction > 0 &&
+         (!recipe.process.automatic || quant::has_depthwise(network));
+}
+
+StageSeconds correction_seconds(StageContext& context) {
+  const auto images = context.learning.count(context.run.recipe.quantize.channel_correction);
+  const double all =
+      kCorrectionPassesPerImage * static_cast<double>(images) * context.pace.in_fp32 +
+      seconds_of_new_images(context, images);
+  return {all, all};
+}
+
+MemoryNeed correction_memory(const NetworkSizes& network, Recipe& recipe) {
+  return values_between_blocks("channel correction", network, recipe.quantize.channel_correction,
+                               kCorrectionBatch, recipe);
+}
+
+void correct_channels(StageContext& context, quant::Student& student, RunState&, const PartDone&) {
+  const Run& run = context.run;
+  const at::Tensor images = context.learning.take(
+      {.images = run.recipe.quantize.channel_correction, .seconds = seconds_for_images(run)});
+  run.say("channel correction on " + std::to_string(images.size(0)) + " images");
+  quant::correct_channels({.teacher = run.teacher,
+                           .student = student,
+                           .images = images,
+                           .batch_size = kCorrectionBatch,
+                           .memory = run.recipe.reconstruct.memory},
+                          run.observer);
+}
+
+}  // namespace
+
+const StageKind kChannelCorrection{
+    .name = [](const Recipe&) -> std::string { return "channel correction"; },
+    .applies = correction_applies,
+    .seconds = correction_seconds,
+    .memory = correction_memory,
+    .run = correct_channels};
+
+}  // namespace zsq::pipeline
