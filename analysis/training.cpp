@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "quant/rewrites/equalize.h"
 #include "train/schedule.h"
 #include "train/step.h"
 
@@ -12,7 +13,8 @@ namespace zsq::analysis {
 
 Training::Training(const TrainingSetup& setup)
     : setup_(setup),
-      student_(quant::insert_quantizers(setup.teacher, setup.quantize)),
+      student_(
+          quant::insert_quantizers(quant::equalize(setup.teacher, setup.quantize), setup.quantize)),
       generator_(setup.teacher, setup.generator, setup.seed) {}
 
 void Training::run(Observer& observer, const Look& before_step, const Look& after_step) {

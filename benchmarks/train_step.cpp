@@ -6,6 +6,7 @@
 #include "benchmarks/flops.h"
 #include "benchmarks/memory.h"
 #include "core/error.h"
+#include "quant/rewrites/equalize.h"
 #include "train/device_setup.h"
 
 namespace zsq::benchmarks {
@@ -130,7 +131,7 @@ StepReport time_training_step(const models::Model& teacher, const StepSettings& 
   const PeakMemory memory(device);
   auto quantize = settings.quantize;
   quantize.activations.calibration_images = report.batch;
-  quant::Student student = quant::insert_quantizers(teacher, quantize);
+  quant::Student student = quant::insert_quantizers(quant::equalize(teacher, quantize), quantize);
   generator::Generator generator(teacher, settings.generate, settings.seed);
   const train::TrainJob job{teacher, student, generator, settings.finetune};
   train::Step step(teacher, student, generator, settings.finetune);

@@ -18,7 +18,6 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/run/reparametrize.h"
 #include "pipeline/report/finished_run.h"
 #include "pipeline/runtimes/check_words.h"
 #include "pipeline/runtimes/exported_files.h"
@@ -155,7 +154,6 @@ class Check {
     models::Model teacher = float_network_;
     resolve_preprocessing(teacher, recipe_, silent);
     require_statistics(teacher, recipe_, silent);
-    teacher = reparametrized(std::move(teacher), recipe_);
     const std::int64_t half = (options_.images + 1) / 2;
     recipe_.process.agreement_images = std::max(recipe_.process.agreement_images, half);
     std::vector<at::Tensor> images;

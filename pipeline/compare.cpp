@@ -17,11 +17,10 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/output_comparison.h"
 #include "pipeline/preprocessing.h"
-#include "pipeline/run/reparametrize.h"
 #include "pipeline/report/json.h"
 #include "pipeline/report/result_json.h"
+#include "pipeline/run/rewrite.h"
 #include "pipeline/session.h"
-#include "quant/data_free/equalize.h"
 #include "quant/placement.h"
 
 namespace zsq {
@@ -35,7 +34,7 @@ constexpr std::int64_t kCompareBatch = 16;
 // split, scaled or rotated, so that its layers compare with those of the run.
 models::Model as_quantized_in(const std::filesystem::path& run, models::Model network) {
   const Recipe recipe = load_recipe((run / "resolved.yaml").string());
-  return quant::equalize(pipeline::reparametrized(std::move(network), recipe), recipe.quantize);
+  return pipeline::rewritten(std::move(network), recipe);
 }
 
 bool is_run(const std::filesystem::path& path) {

@@ -13,6 +13,7 @@
 #include "pipeline/report/finished_run.h"
 #include "pipeline/session.h"
 #include "quant/calibration/depthwise_way.h"
+#include "quant/rewrites/equalize.h"
 
 namespace zsq {
 namespace {
@@ -44,7 +45,7 @@ fs::path float_network(const fs::path& folder, const ExportRunOptions& options,
   return path;
 }
 
-// Copies of channels that the run appended (quant/calibration/split_channels.h), to be filled.
+// Copies of channels that the run appended (quant/rewrites/split_channels.h), to be filled.
 void append_channels(models::Model& teacher, const formats::SafetensorsFile& file) {
   for (const auto& way : quant::find_depthwise_ways(teacher)) {
     const models::Node& layer = teacher.graph[way.depthwise];
@@ -70,7 +71,7 @@ quant::Student structure_of(const fs::path& model, const formats::SafetensorsFil
   // The file's codes stay as they are, also those of runs from before there was a bound.
   if (options.weights.saturation == Saturation::avoid)
     options.weights.saturation = Saturation::allow;
-  return quant::insert_quantizers(teacher, options);
+  return quant::insert_quantizers(quant::equalize(std::move(teacher), options), options);
 }
 
 exporters::Metadata metadata_of(const formats::SafetensorsFile& file) {

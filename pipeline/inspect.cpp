@@ -12,6 +12,7 @@
 #include "pipeline/report/student_layers.h"
 #include "pipeline/session.h"
 #include "quant/placement.h"
+#include "quant/rewrites/equalize.h"
 
 namespace zsq {
 namespace {
@@ -45,7 +46,7 @@ bool is_quantized(const models::Model& model) {
 void add_student_bits(const models::Model& model, QuantOptions options, InspectReport& report) {
   options.weights.range = WeightRange::min_max;
   options.bias_correction = BiasCorrection::none;
-  const quant::Student student = quant::insert_quantizers(model, options);
+  const quant::Student student = quant::insert_quantizers(quant::equalize(model, options), options);
   report.float_tensors = quant::float_tensors(student);
   for (const pipeline::StudentLayer& layer : pipeline::student_layers(student)) {
     for (InspectLayer& row : report.layers) {

@@ -43,28 +43,29 @@ std::vector<BitCandidate> candidates_of(const LayerSensitivity& layer, const Stu
 }  // namespace
 
 std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
+                                                  const models::Model& source,
                                                   const std::string& sha256, const Recipe& recipe,
                                                   bool inputs, Observer& observer) {
   // Of plain images the teacher is all but certain, which hides what single layers do.
   const at::Tensor images = generator::cutmix(
-      distilled_images(teacher, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer),
+      distilled_images(source, sha256, recipe, {"sensitivity", recipe.mixed.images}, observer),
       stream_seed(0, "sensitivity", 0));
   quant::SensitivityJob job{
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
   if (quant::rounding_method(recipe.quantize.weights.rounding).needs_images())  // not of the above
-    job.rounding_images = dead_leaves(teacher, recipe, 0, recipe.quantize.gptq.images, job.seed);
+    job.rounding_images = dead_leaves(source, recipe, 0, recipe.quantize.gptq.images, job.seed);
   return quant::measure_sensitivity(job, observer);
 }
 
-MixedResult choose_bits(const models::Model& teacher, const std::string& sha256, Recipe& recipe,
-                        Observer& observer) {
+MixedResult choose_bits(const models::Model& teacher, const models::Model& source,
+                        const std::string& sha256, Recipe& recipe, Observer& observer) {
   // These are what is to be found.
   recipe.quantize.weights.layer_bits.clear();
   recipe.quantize.activations.layer_bits.clear();
   const auto budget = bit_budget(teacher, recipe);
   const auto layers =
-      measure_sensitivity(teacher, sha256, recipe, budget->chooses_inputs(), observer);
+      measure_sensitivity(teacher, source, sha256, recipe, budget->chooses_inputs(), observer);
   const quant::Student uniform = student_of_bits(teacher, recipe, 0, 0),
                        lowest = student_of_bits(teacher, recipe, recipe.mixed.min_bits, 0);
   const auto now = student_layers(uniform), least = student_layers(lowest);

@@ -6,8 +6,10 @@
 
 namespace zsq::pipeline {
 
-// On distilled images (pipeline/images/distilled.h).
+// Of the layers of `teacher`, the network of `source` after its rewrites (pipeline/run/rewrite.h),
+// on images distilled from the latter (pipeline/images/distilled.h).
 std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& teacher,
+                                                         const models::Model& source,
                                                          const std::string& sha256,
                                                          const Recipe& recipe, bool inputs,
                                                          Observer& observer);
@@ -17,7 +19,7 @@ std::vector<quant::LayerSensitivity> measure_sensitivity(const models::Model& te
 // (pipeline/bit_budget.h, also for errors). First and last layer keep first_last_bits, and for
 // target_size and target_cost inputs keep theirs. Fills recipe.quantize.*.layer_bits and takes the
 // target out of recipe.mixed, so that the recipe repeats the result.
-MixedResult choose_bits(const models::Model& teacher, const std::string& sha256, Recipe& recipe,
-                        Observer& observer);
+MixedResult choose_bits(const models::Model& teacher, const models::Model& source,
+                        const std::string& sha256, Recipe& recipe, Observer& observer);
 
 }  // namespace zsq::pipeline

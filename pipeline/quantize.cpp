@@ -34,7 +34,7 @@ std::optional<MixedResult> choose_bits_if_asked(Run& run) {
   const bool asked =
       mixed.target_size.amount > 0 || mixed.target_bops.amount > 0 || mixed.target_cost.amount > 0;
   if (!asked) return std::nullopt;
-  return choose_bits(run.teacher, run.sha256, run.recipe, run.observer);
+  return choose_bits(run.teacher, run.source, run.sha256, run.recipe, run.observer);
 }
 
 // Where an earlier run has stopped, or the beginning with a plan.
@@ -166,7 +166,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
                               std::string_view(to_yaml(run.recipe)));
 
   quant::Student student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  run.held_out = held_out_images(run.as_read, run.sha256, run.recipe, run.bank.held_out, observer);
+  run.held_out = held_out_images(run.source, run.sha256, run.recipe, run.bank.held_out, observer);
   std::optional<train::TrainReport> trained;
   const std::vector<Stage> stages = plan_stages(run, trained);
   const Identity identity = identity_of(run.recipe);

@@ -10,6 +10,7 @@
 #include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
 #include "pipeline/session.h"
+#include "quant/rewrites/equalize.h"
 
 namespace zsq {
 namespace {
@@ -30,8 +31,9 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
   auto& mixed = recipe.mixed;
   mixed.min_bits = std::min({mixed.min_bits, report.weight_bits, report.activation_bits});
   mixed.max_bits = std::max({mixed.max_bits, report.weight_bits, report.activation_bits});
-  for (const quant::LayerSensitivity& layer : pipeline::measure_sensitivity(
-           teacher, report.source_sha256, recipe, /*inputs=*/true, observer))
+  for (const quant::LayerSensitivity& layer :
+       pipeline::measure_sensitivity(quant::equalize(teacher, recipe.quantize), teacher,
+                                     report.source_sha256, recipe, /*inputs=*/true, observer))
     report.layers.push_back({layer.layer, layer.op, layer.weights, layer.macs,
                              layer.weight_sensitivity, layer.input_sensitivity});
   const auto sensitivity = [&](const SensitivityRow& row) {

@@ -5,7 +5,6 @@
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
 #include "quant/choose_levels.h"
-#include "quant/data_free/equalize.h"
 #include "quant/pair_bound.h"
 #include "quant/placement.h"
 #include "quant/rounding/registry.h"
@@ -73,7 +72,7 @@ class Inserter {
   }
 
   // The quantizer that reads the tensor ends at or below the lowest upper bound, and rounds the
-  // lower ones to 0 (data_free/equalize.h, calibration/split_channels.h).
+  // lower ones to 0 (rewrites/equalize.h, rewrites/split_channels.h).
   void give_one_bound(Node& node, models::Clip& clip) const {
     const auto upper = node.params.extract("upper");
     if (upper) clip.hi = teacher_parameters_.at(upper.mapped()).min().item<float>();
@@ -213,8 +212,7 @@ class Inserter {
 
 }  // namespace
 
-Student insert_quantizers(const models::Model& teacher, const QuantOptions& options) {
-  models::Model model = equalize(teacher, options);
+Student insert_quantizers(models::Model model, const QuantOptions& options) {
   if (options.mode == Mode::deploy && target_rules(options.target).hard_swish_is_product)
     model.graph = split_hard_swish(model.graph);
   Student student = Inserter(model, options).run();

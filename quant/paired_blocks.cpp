@@ -5,8 +5,6 @@
 #include <functional>
 #include <numeric>
 
-#include "quant/data_free/equalize.h"
-
 namespace zsq::quant {
 namespace {
 
@@ -18,7 +16,7 @@ std::int64_t values_of(const models::Shape& shape) {
 
 PairedBlocks::PairedBlocks(const models::Model& teacher, const Student& student)
     : student_(student),
-      teacher_(equalize(teacher, student.options)),
+      teacher_(teacher),
       blocks_(models::find_blocks(teacher_.graph, teacher_.parameters)),
       shapes_(models::infer_shapes(teacher_.graph, teacher_.parameters)) {}
 

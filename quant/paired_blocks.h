@@ -10,10 +10,9 @@ namespace zsq::quant {
 
 class PairedBlocks {
  public:
-  // Keeps a reference to the student.
+  // Keeps references. `teacher`: as the student was made from it (quant/student.h).
   PairedBlocks(const models::Model& teacher, const Student& student);
 
-  // As the student started from it: equalized where its options say so.
   const models::Model& teacher() const { return teacher_; }
   const std::vector<models::Block>& blocks() const { return blocks_; }
 
@@ -34,7 +33,7 @@ class PairedBlocks {
 
  private:
   const Student& student_;
-  models::Model teacher_;
+  const models::Model& teacher_;
   std::vector<models::Block> blocks_;
   std::vector<models::Shape> shapes_;
 };

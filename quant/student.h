@@ -80,11 +80,12 @@ struct Student {
   QuantOptions options;
 };
 
-// options.equalize, the rewrite Graph -> Graph plus weight grids, then options.weights.rounding and
-// options.bias_correction on the parameters; activation scales come from calibrate(). Placement by
-// options.mode and options.target; Error(unsupported_model) names an operator that cannot be
-// placed.
-Student insert_quantizers(const models::Model& teacher, const QuantOptions& options);
+// The rewrite Graph -> Graph plus weight grids, then options.weights.rounding and
+// options.bias_correction on the parameters; activation scales come from calibrate(). `model` is a
+// float network after quant::equalize(), which whoever compares the student with it has as well.
+// Placement by options.mode and options.target; Error(unsupported_model) names an operator that
+// cannot be placed.
+Student insert_quantizers(models::Model model, const QuantOptions& options);
 
 // The same function, faster: BatchNorm -> [Add ->] [Clip ->] ActivationQuantizer chains without
 // another consumer become one Custom node ("bn_clip_fake_quant") with the quantizer's name, and

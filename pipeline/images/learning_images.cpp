@@ -6,7 +6,7 @@ namespace zsq::pipeline {
 at::Tensor LearningImages::take(WantedImages wanted) {
   wanted.images = count(wanted.images);
   const auto from = [&](const at::Tensor& bank, const WantedImages& images) {
-    return calibration_set(run_.as_read, run_.recipe, bank, images, run_.observer);
+    return calibration_set(run_.source, run_.recipe, bank, images, run_.observer);
   };
   if (run_.bank.learn.defined()) return from(run_.bank.learn, wanted);
   if (!made_.defined() || made_.size(0) != wanted.images) {

@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "models/execute.h"
-#include "quant/data_free/equalize.h"
 #include "quant/data_free/moments.h"
 
 namespace zsq::pipeline {
@@ -50,14 +49,13 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
                                                const quant::Student& student,
                                                const at::Tensor& images) {
   const at::NoGradGuard no_grad;
-  const models::Model network = quant::equalize(teacher, student.options);
   const auto sites = quant::weight_sites(student);
   std::vector<std::vector<const quant::ActivationQuantizer*>> quantizers;
   models::Taps taps;
   for (const auto& site : sites) {
     NodeId source = student.graph[site.layer].inputs[0];
     quantizers.push_back(input_quantizers(student.graph, source));
-    taps.nodes.push_back(network.graph.id_of(student.graph[source].name));
+    taps.nodes.push_back(teacher.graph.id_of(student.graph[source].name));
   }
   std::vector<at::Tensor> quantized;
   for (const auto& site : sites)
@@ -65,12 +63,12 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
         site.op->forward({student.parameters.at(site.parameter)}, student.parameters));
   std::vector<Powers> outputs(sites.size());
   for (const at::Tensor& few : images.split(2)) {  // the values of all layers are kept at once
-    models::execute(network.graph, network.parameters, few, &taps);
+    models::execute(teacher.graph, teacher.parameters, few, &taps);
     for (std::size_t i = 0; i < sites.size(); ++i) {
       const auto& layer = student.graph[sites[i].layer];
       at::Tensor input = taps.values[i];
       const auto exact =
-          quant::apply_layer(layer, input, network.parameters.at(sites[i].parameter));
+          quant::apply_layer(layer, input, teacher.parameters.at(sites[i].parameter));
       for (const auto* op : quantizers[i]) input = op->forward({input}, student.parameters);
       outputs[i].add(exact, quant::apply_layer(layer, input, quantized[i]));
     }
@@ -78,7 +76,7 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
   std::map<std::string, LayerError> errors;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     Powers weight;
-    weight.add(network.parameters.at(sites[i].parameter), quantized[i]);
+    weight.add(teacher.parameters.at(sites[i].parameter), quantized[i]);
     errors[student.graph[sites[i].layer].name] = {weight.decibels(), outputs[i].decibels()};
   }
   return errors;

@@ -33,7 +33,7 @@ double seconds_of_evaluation(const Run& run, const quant::Student& student) {
   const auto seconds = [&](const auto& network) {
     return measure(*run.real_images, network.graph, network.parameters, batch, silent).seconds;
   };
-  const double timed = seconds(run.teacher) + seconds(student);
+  const double timed = seconds(run.source) + seconds(student);
   return timed * static_cast<double>(all) / static_cast<double>(batch.eval_images);
 }
 
@@ -56,7 +56,7 @@ void evaluate(const Run& run, const quant::Student& student, QuantizeReport& rep
   const auto accuracy = [](const eval::Result& result) {
     return Accuracy{result.top1, result.top5, result.images};
   };
-  const eval::Result teacher = measured(run.teacher, "teacher");
+  const eval::Result teacher = measured(run.source, "teacher");
   const eval::Result tested =
       recipe.exporting.onnx
           ? measured(load_any(run.output.file("model.onnx"), {}, recipe.process.device), "student")

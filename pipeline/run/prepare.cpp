@@ -12,7 +12,7 @@
 #include "pipeline/missing_batch_norm.h"
 #include "pipeline/preprocessing.h"
 #include "pipeline/run/memory_plan.h"
-#include "pipeline/run/reparametrize.h"
+#include "pipeline/run/rewrite.h"
 #include "pipeline/run/state.h"
 #include "pipeline/session.h"
 #include "quant/target_rules.h"
@@ -131,9 +131,9 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.notes = require_statistics(run.teacher, run.recipe, observer);
   leave_out_fine_tuning_without_classes(run);
   fit_into_memory(run.teacher, run.recipe, observer);
-  run.as_read = run.teacher;
-  run.teacher = reparametrized(std::move(run.teacher), run.recipe);
-  run.added_macs = sum_of_macs(run.teacher) / sum_of_macs(run.as_read) - 1;
+  run.source = run.teacher;
+  run.teacher = rewritten(std::move(run.teacher), run.recipe);
+  run.added_macs = sum_of_macs(run.teacher) / sum_of_macs(run.source) - 1;
   run.loading = run.clock.seconds();
   if (!run.recipe.data.eval_data.empty()) {
     run.real_images = eval::open_data(run.recipe.data, observer);

@@ -27,9 +27,9 @@ struct Run {
   OutputFolder output;
   Observer& observer;
   RunClock clock;
-  std::string sha256 = {};  // of the model's file
-  models::Model teacher = {};
-  models::Model as_read = {};  // the same function in its first form, which makes images faster
+  std::string sha256 = {};     // of the model's file
+  models::Model source = {};   // the file's network, which makes images and is measured
+  models::Model teacher = {};  // the same function, rewritten (pipeline/run/rewrite.h)
   PixelKnowledge pixels = {};
   std::vector<std::string> notes = {};  // of the model's file, for the report
   double added_macs = 0;                // of copies of channels, as a share of the network's

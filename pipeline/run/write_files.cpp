@@ -44,7 +44,7 @@ void write_files(const Run& run, const quant::Student& trained, QuantizeReport& 
         layer.executes_as = row.executes_as;
         layer.reason = row.reason;
       }
-  const exporters::SizeReport size = exporters::parameter_bytes(run.as_read, student);
+  const exporters::SizeReport size = exporters::parameter_bytes(run.source, student);
   report.fp32_bytes = size.fp32_bytes;
   report.quantized_bytes = size.quantized_bytes;
 }

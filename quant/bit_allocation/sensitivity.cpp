@@ -15,7 +15,6 @@
 #include "models/stored_tensor.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
-#include "quant/data_free/equalize.h"
 #include "quant/dependent_part.h"
 #include "quant/placement.h"
 #include "quant/rounding/round_layers.h"
@@ -45,7 +44,7 @@ class Meter {
   Meter(const SensitivityJob& job, Observer& observer)
       : job_(job),
         observer_(observer),
-        model_(equalize(job.teacher, job.options)),
+        model_(job.teacher),
         consumers_(model_.graph.consumers()),
         ends_(find_ends(model_.graph)) {}
 
@@ -96,7 +95,6 @@ class Meter {
 
   Student student_of(std::int64_t bits) const {
     QuantOptions options = job_.options;
-    options.equalize = Equalization::none;  // done
     options.first_last_bits = 0;
     options.weights.num_bits = options.activations.num_bits = bits;
     options.weights.layer_bits.clear();

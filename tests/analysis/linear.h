@@ -9,6 +9,7 @@
 
 #include "analysis/student_function.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::analysis {
 
@@ -29,7 +30,7 @@ struct LinearCase {
     options.mode = Mode::paper;
     options.first_last_bits = 0;
     options.weights.num_bits = 8;
-    student = quant::insert_quantizers(teacher, options);
+    student = test::quantized(teacher, options);
     sample.images = at::randn({kImages, kChannels, 2, 2}, random, at::kFloat);
     sample.logits = at::randn({kImages, kClasses}, random, at::kFloat);
     sample.targets = at::softmax(at::randn({kImages, kClasses}, random, at::kFloat), 1);

@@ -5,6 +5,7 @@
 
 #include "quant/student.h"
 #include "tests/benchmarks/networks.h"
+#include "tests/support/quantized.h"
 #include "train/step.h"
 
 namespace zsq::benchmarks {
@@ -20,7 +21,7 @@ TEST(Flops, ATeacherPassesTheGradientToTheImageAndLearnsNothing) {
 
 TEST(Flops, AStudentLearnsEveryWeightAndWantsNoGradientOfTheImage) {
   const auto teacher = small_network();
-  auto student = quant::insert_quantizers(teacher, {});
+  auto student = test::quantized(teacher, {});
   generator::Generator generator(teacher, {}, 1);
   const train::Step step(teacher, student, generator, {});  // decides what learns
   const auto flops = count_flops(student.graph, student.parameters, false);

@@ -6,6 +6,7 @@
 
 #include "core/seed.h"
 #include "quant/calibration/ranges.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::test {
 namespace {
@@ -155,7 +156,7 @@ QuantOptions scheme(std::int64_t weight_bits, std::int64_t activation_bits, Targ
 }
 
 quant::Student student_of(const models::Model& teacher, const QuantOptions& options) {
-  quant::Student student = quant::insert_quantizers(teacher, options);
+  quant::Student student = test::quantized(teacher, options);
   const auto& shape = teacher.graph.input_shape;
   std::uint64_t seed = 100;
   quant::calibrate(student, [&] { return normal({16, shape[0], shape[1], shape[2]}, ++seed); });

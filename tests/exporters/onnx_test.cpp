@@ -18,6 +18,7 @@
 #include "quant/qdq_chain.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq::exporters::onnx_test {
@@ -175,7 +176,7 @@ TEST(ExportOnnx, PublishedPlacementExportsToo) {
 
 TEST(ExportOnnx, UncalibratedStudentHasFloatActivations) {
   const models::Model teacher = test::awkward_network();
-  const quant::Student student = quant::insert_quantizers(teacher, test::scheme(8, 8));
+  const quant::Student student = test::quantized(teacher, test::scheme(8, 8));
   const ExportReport report = export_onnx(student, file("uncalibrated.onnx"), {});
   EXPECT_EQ(count_of(report, "Conv2d", "int8"), 0);
 }

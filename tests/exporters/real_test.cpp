@@ -11,6 +11,7 @@
 #include "quant/calibration/ranges.h"
 #include "tests/exporters/python.h"
 #include "tests/support/networks.h"
+#include "tests/support/quantized.h"
 #include "tests/support/shared.h"
 #include "tests/support/temp_folder.h"
 
@@ -66,7 +67,7 @@ TEST_P(RealNetwork, RunsInIntegersAndPredictsTheSame) {
   options.activations.range = ActivationRange::min_max;
   options.activations.calibration_images = c.images;
   std::tie(options.image_lo, options.image_hi) = preprocessing.value_limits();
-  quant::Student student = quant::insert_quantizers(teacher, options);
+  quant::Student student = test::quantized(teacher, options);
   quant::calibrate(
       student, [&] { return calibration->load(calibration->size() - c.images, c.images).images; });
 

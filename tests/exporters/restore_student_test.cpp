@@ -10,6 +10,7 @@
 #include "formats/atomic_file.h"
 #include "quant/calibration/bias_correction.h"
 #include "tests/exporters/networks.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq::exporters {
@@ -32,7 +33,7 @@ class RestoreStudent : public testing::Test {
     options.weights.rounding = WeightRounding::nearest;
     options.weights.range_every_step = false;
     options.bias_correction = BiasCorrection::none;
-    return quant::insert_quantizers(teacher, options);
+    return test::quantized(teacher, options);
   }
 
   // The ONNX file of the restored student has the bytes of the first one's.
@@ -80,7 +81,7 @@ TEST_F(RestoreStudent, KeepsCorrectedBiases) {
 
 TEST_F(RestoreStudent, UncalibratedQuantizersStaySo) {
   const models::Model teacher = test::awkward_network();
-  expect_same_file(teacher, quant::insert_quantizers(teacher, scheme(4)));
+  expect_same_file(teacher, test::quantized(teacher, scheme(4)));
 }
 
 TEST_F(RestoreStudent, NamesWhatDoesNotFit) {

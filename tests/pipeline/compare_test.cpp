@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/reparametrize.
+// Covers also pipeline/run/rewrite.
 #include "pipeline/compare.h"
 
 #include <ATen/TensorOperators.h>
@@ -15,6 +15,7 @@
 #include "pipeline/report/layer_errors.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/error_message.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -137,7 +138,7 @@ TEST(LayerErrors, AreSignalToNoiseRatiosOfOneLayerAlone) {
   const at::NoGradGuard no_grad;
   QuantOptions options = load_recipe("instant").quantize;
   options.weights.num_bits = options.activations.num_bits = 4;
-  auto student = quant::insert_quantizers(teacher, options);
+  auto student = test::quantized(teacher, options);
   quant::calibrate(student, {});
   const auto images = workplace().network.test.images.slice(0, 0, 4);
   const auto errors = pipeline::layer_errors(teacher, student, images);

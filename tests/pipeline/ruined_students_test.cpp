@@ -24,9 +24,10 @@
 #include "pipeline/report/verdict.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
-#include "quant/data_free/equalize.h"
+#include "quant/rewrites/equalize.h"
 #include "quant/student.h"
 #include "quant/weight_layers.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -90,7 +91,7 @@ Student quantized(const models::Model& teacher, const Recipe& recipe, const at::
   QuantOptions options = recipe.quantize;
   options.weights.num_bits = options.activations.num_bits = bits;
   if (bits < 8) options.first_last_bits = 0;
-  Student student = quant::insert_quantizers(teacher, options);
+  Student student = test::quantized(teacher, options);
   quant::calibrate(student, images, 16);
   quant::refresh_weight_grids(student);
   quant::correct_bias(student, quant::equalize(teacher, options));

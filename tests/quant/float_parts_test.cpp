@@ -9,6 +9,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::float_parts_test {
 namespace {
@@ -43,7 +44,7 @@ models::Model normalized_in_parts() {
 }
 
 TEST(FloatParts, OfANormalisationHaveNoCodes) {
-  const auto student = insert_quantizers(normalized_in_parts(), {});
+  const auto student = test::quantized(normalized_in_parts(), {});
   std::set<std::string> quantized;
   for (const NodeId id : activation_sites(student.graph))
     quantized.insert(student.graph[student.graph[id].inputs[0]].name);
@@ -55,7 +56,7 @@ TEST(FloatParts, OfANormalisationHaveNoCodes) {
 TEST(FloatParts, OfANormalisationHaveTheRangeOfOne) {
   QuantOptions options;
   options.activations.range = ActivationRange::bn_statistics;
-  auto student = insert_quantizers(normalized_in_parts(), options);
+  auto student = test::quantized(normalized_in_parts(), options);
   calibrate(student, test::normal({8, 3, 12, 12}, 5), 8);
   for (const NodeId id : activation_sites(student.graph)) {
     if (student.graph[student.graph[id].inputs[0]].name != "shifted") continue;

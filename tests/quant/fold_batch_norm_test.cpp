@@ -9,6 +9,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -22,7 +23,7 @@ Student student_of(const models::Model& model, Symmetry symmetric = Symmetry::no
   options.weights.per_channel = per_channel;
   options.weights.symmetric = symmetric;
   options.weights.range_every_step = every_step;
-  return insert_quantizers(model, options);
+  return test::quantized(model, options);
 }
 
 at::Tensor dequantized(const IntegerWeights& integer) {
@@ -119,7 +120,7 @@ TEST(IntegerWeights, NameWhatACodeCanBe) {
   }
   QuantOptions options;
   options.weights.level_tables = {LevelTable::normal};
-  const auto tables = insert_quantizers(model, options);
+  const auto tables = test::quantized(model, options);
   for (const auto& site : weight_sites(tables)) {
     if (site.op->spec().num_bits != 4) continue;
     const auto integer = integer_weights(tables, site);

@@ -5,6 +5,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -47,7 +48,7 @@ TEST(FuseActivations, SameBits) {
     QuantOptions options;
     options.mode = mode;
     for (const auto& model : {test::residual_network(), many_forms()}) {
-      auto student = insert_quantizers(model, options);
+      auto student = test::quantized(model, options);
       expect_same_function(student);
     }
   }
@@ -55,14 +56,14 @@ TEST(FuseActivations, SameBits) {
 
 TEST(FuseActivations, WhatIsFused) {
   QuantOptions options;
-  const auto deploy = fuse_activations(insert_quantizers(test::residual_network(), options).graph);
+  const auto deploy = fuse_activations(test::quantized(test::residual_network(), options).graph);
   // stem, a, b, c; left: input, stem's second one, after the sum, pool. The one behind flatten
   // goes.
   EXPECT_EQ(count(deploy, "bn_clip_fake_quant"), 4);
   EXPECT_EQ(count(deploy, "activation_quantizer"), 4);
   EXPECT_EQ(count(deploy, "BatchNorm"), 0);
   options.mode = Mode::paper;
-  const auto paper = fuse_activations(insert_quantizers(test::residual_network(), options).graph);
+  const auto paper = fuse_activations(test::quantized(test::residual_network(), options).graph);
   EXPECT_EQ(count(paper, "bn_clip_fake_quant"), 4);
   EXPECT_EQ(count(paper, "activation_quantizer"), 0);
   EXPECT_EQ(count(paper, "BatchNorm"), 0);
@@ -75,7 +76,7 @@ TEST(FuseActivations, SameGradients) {
     QuantOptions options;
     options.mode = mode;
     options.activations.calibration_images = 8;
-    auto student = insert_quantizers(test::residual_network(), options);
+    auto student = test::quantized(test::residual_network(), options);
     calibrate(student, [] { return test::normal({8, 3, 12, 12}, 4); });
     const auto gradients = [&](const models::Graph& graph) {
       auto parameters = student.parameters.clone();

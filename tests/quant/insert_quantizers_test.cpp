@@ -6,6 +6,7 @@
 #include "models/execute.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -17,7 +18,7 @@ TEST(InsertQuantizers, SameFunctionBeforeCalibration) {
     QuantOptions options;
     options.mode = mode;
     options.weights.num_bits = 8;
-    const auto student = insert_quantizers(teacher, options);
+    const auto student = test::quantized(teacher, options);
     for (const auto& site : weight_sites(student)) {
       auto& weight = teacher.parameters.at(site.parameter);
       weight = site.op->forward({weight}, student.parameters);
@@ -30,18 +31,18 @@ TEST(InsertQuantizers, SameFunctionBeforeCalibration) {
 
 TEST(InsertQuantizers, LeavesTheTeacherAlone) {
   const auto teacher = test::residual_network();
-  auto student = insert_quantizers(teacher, {});
+  auto student = test::quantized(teacher, {});
   student.parameters.at("a.weight").zero_();
   EXPECT_GT(teacher.parameters.at("a.weight").abs().max().item<float>(), 0);
 }
 
 TEST(InsertQuantizers, RefusesWhatIsQuantizedAlready) {
-  const auto student = insert_quantizers(test::residual_network(), {});
+  const auto student = test::quantized(test::residual_network(), {});
   models::Model again;
   again.graph = student.graph;
   again.parameters = student.parameters.clone();
   try {
-    insert_quantizers(again, {});
+    test::quantized(again, {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported_model);

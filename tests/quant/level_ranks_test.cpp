@@ -12,6 +12,7 @@
 #include "models/execute.h"
 #include "quant/weight_layers.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -56,7 +57,7 @@ TEST(LevelRanks, AStepOnTheWeightBecomesAStepOfTheRank) {
 }
 
 TEST(LevelRanks, ChangeNothingThatTheNetworkComputes) {
-  auto student = insert_quantizers(test::residual_network(), with_tables());
+  auto student = test::quantized(test::residual_network(), with_tables());
   const auto before = student.parameters.clone();
   const auto& shape = student.graph.input_shape;
   const auto x = test::normal({2, shape[0], shape[1], shape[2]}, 5);
@@ -86,7 +87,7 @@ TEST(LevelRanks, ChangeNothingThatTheNetworkComputes) {
 
 // What training made of the ranks is what is left, on levels of the tables.
 TEST(LevelRanks, RestoreTheWeightsOfTheirRanks) {
-  auto student = insert_quantizers(test::residual_network(), with_tables());
+  auto student = test::quantized(test::residual_network(), with_tables());
   LevelRanks ranks(student);
   const auto sites = weight_sites(student);
   const auto site = *std::find_if(sites.begin(), sites.end(), [](const WeightSite& s) {

@@ -7,6 +7,7 @@
 
 #include "quant/fold_batch_norm.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -49,7 +50,7 @@ TEST(LevelTables, AStudentHasTheLevelsOfItsTables) {
     QuantOptions options;
     options.weights.rounding = rounding;
     options.weights.level_tables = {LevelTable::integer, LevelTable::fp4, LevelTable::learned};
-    const auto student = insert_quantizers(test::residual_network(), options);
+    const auto student = test::quantized(test::residual_network(), options);
     int tables = 0;
     for (const auto& site : weight_sites(student)) {
       const auto grids = level_grids(*site.op, student.parameters);

@@ -11,6 +11,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -32,7 +33,7 @@ TEST_P(Importable, StudentRunsInBothModes) {
     QuantOptions options;
     options.mode = mode;
     options.activations.calibration_images = 2;
-    auto student = insert_quantizers(teacher, options);
+    auto student = test::quantized(teacher, options);
     calibrate(student, [&] { return x; });
     const auto y = models::execute(student.graph, student.parameters, x);
     EXPECT_TRUE(y.isfinite().all().item<bool>());
@@ -64,7 +65,7 @@ TEST(Networks, DeadChannelsFitAnInt32Bias) {
   options.activations.range = ActivationRange::min_max;
   options.activations.calibration_images = 1;
   auto student =
-      insert_quantizers(models::load(test::network_path("efficientnet_lite0.onnx")), options);
+      test::quantized(models::load(test::network_path("efficientnet_lite0.onnx")), options);
   calibrate(student, [&] { return noise(student.graph, 1, 1); });
   for (const auto& site : weight_sites(student)) {
     const auto integer = integer_weights(student, site);
@@ -86,7 +87,7 @@ TEST(Networks, EightBitsDecideAlike) {
   QuantOptions options;
   options.weights.num_bits = options.activations.num_bits = 8;
   options.activations.calibration_images = 4;
-  auto student = insert_quantizers(teacher, options);
+  auto student = test::quantized(teacher, options);
   calibrate(student, [&] { return images.narrow(0, 0, 4); });
   const auto same = models::execute(student.graph, student.parameters, images).argmax(1).eq(labels);
   EXPECT_GT(same.to(at::kDouble).mean().item<double>(), 0.8);

@@ -18,6 +18,7 @@
 #include "quant/rounding/squant.h"
 #include "tests/quant/rounding/one_layer.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::pair_bound_test {
 namespace {
@@ -180,7 +181,7 @@ TEST(PairBound, EveryRoundingMethodKeepsIt) {
 }
 
 int largest_sum_of_student(const QuantOptions& options, const models::Model& teacher) {
-  const Student student = insert_quantizers(teacher, options);
+  const Student student = test::quantized(teacher, options);
   int largest = 0;
   for (const auto& site : weight_sites(student)) {
     const auto& weight = student.parameters.at(site.parameter);

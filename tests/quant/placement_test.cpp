@@ -10,6 +10,7 @@
 #include "models/execute.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -57,7 +58,7 @@ using Names = std::vector<std::string>;
 using Bits = std::map<std::string, std::int64_t>;
 
 TEST(Placement, ResidualBlockForOnnxRuntime) {
-  const auto student = insert_quantizers(test::residual_network(), options_for(Mode::deploy));
+  const auto student = test::quantized(test::residual_network(), options_for(Mode::deploy));
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 stem.relu", "4 stem.relu.quantizer", "4 a.relu", "8 b.bn",
                      "4 relu", "8 c.relu", "8 pool", "8 flatten = pool.quantizer.scale"}));
@@ -70,7 +71,7 @@ TEST(Placement, ResidualBlockForOnnxRuntime) {
 }
 
 TEST(Placement, ResidualBlockAsPublished) {
-  const auto student = insert_quantizers(test::residual_network(), options_for(Mode::paper));
+  const auto student = test::quantized(test::residual_network(), options_for(Mode::paper));
   EXPECT_EQ(quantizers(student), (Strings{"4 stem.relu", "4 a.relu", "4 relu", "4 c.relu"}));
   EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer", "a.weight_quantizer"}));
   EXPECT_EQ(reads(student, "add"), (Names{"b.bn", "stem.relu.quantizer"}));
@@ -87,7 +88,7 @@ TEST(Placement, ResidualBlockAsPublished) {
 TEST(Placement, ResidualBlockForNcnn) {
   auto options = options_for(Mode::deploy);
   options.target = Target::ncnn;
-  const auto student = insert_quantizers(test::residual_network(), options);
+  const auto student = test::quantized(test::residual_network(), options);
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "4 stem.relu", "4 a.relu", "4 relu", "8 flatten"}));
   EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer", "a.weight_quantizer"}));
@@ -103,7 +104,7 @@ TEST(Placement, ResidualBlockForNcnn) {
 TEST(Placement, EqualBitsNeedOneQuantizerPerTensor) {
   auto options = options_for(Mode::deploy);
   options.activations.num_bits = 8;
-  const auto student = insert_quantizers(test::residual_network(), options);
+  const auto student = test::quantized(test::residual_network(), options);
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 stem.relu", "8 a.relu", "8 b.bn", "8 relu", "8 c.relu", "8 pool",
                      "8 flatten = pool.quantizer.scale"}));
@@ -114,7 +115,7 @@ TEST(Placement, ZeroMeansFirstAndLastAsTheRest) {
   auto options = options_for(Mode::deploy);
   options.first_last_bits = 0;
   options.image_bits = 6;
-  const auto student = insert_quantizers(test::residual_network(), options);
+  const auto student = test::quantized(test::residual_network(), options);
   EXPECT_EQ(weight_bits(student), (Bits{{"stem", 4}, {"a", 4}, {"b", 4}, {"c", 4}, {"fc", 4}}));
   EXPECT_TRUE(quantizers(student).count("6 input"));
   EXPECT_TRUE(quantizers(student).count("4 pool"));
@@ -124,7 +125,7 @@ TEST(Placement, ZeroMeansFirstAndLastAsTheRest) {
 TEST(Placement, TheSecondLayersInputMayHaveBitsOfItsOwn) {
   auto options = options_for(Mode::deploy);
   options.second_input_bits = 8;
-  const auto student = insert_quantizers(test::residual_network(), options);
+  const auto student = test::quantized(test::residual_network(), options);
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 stem.relu", "4 a.relu", "8 b.bn", "4 relu", "8 c.relu", "8 pool",
                      "8 flatten = pool.quantizer.scale"}));
@@ -136,20 +137,20 @@ TEST(Placement, NamedLayersHaveBitsOfTheirOwn) {
   auto options = options_for(Mode::deploy);
   options.weights.layer_bits = {{"stem", 6}, {"b", 2}, {"fc", 5}};
   options.activations.layer_bits = {{"a", 3}, {"c", 7}, {"fc", 6}};
-  const auto student = insert_quantizers(test::residual_network(), options);
+  const auto student = test::quantized(test::residual_network(), options);
   EXPECT_EQ(weight_bits(student), (Bits{{"stem", 6}, {"a", 4}, {"b", 2}, {"c", 4}, {"fc", 5}}));
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 stem.relu", "3 stem.relu.quantizer", "4 a.relu", "8 b.bn",
                      "7 relu", "8 c.relu", "6 pool", "6 flatten = pool.quantizer.scale"}));
   EXPECT_EQ(reads(student, "a"), (Names{"stem.relu.quantizer3", "a.weight_quantizer"}));
   options.mode = Mode::paper;
-  EXPECT_EQ(weight_bits(insert_quantizers(test::residual_network(), options)),
+  EXPECT_EQ(weight_bits(test::quantized(test::residual_network(), options)),
             (Bits{{"stem", 6}, {"a", 4}, {"b", 2}, {"c", 4}, {"fc", 5}}));
   for (auto* named : {&options.weights.layer_bits, &options.activations.layer_bits}) {
     options = options_for(Mode::deploy);
     *named = {{"stam", 4}};
     try {
-      insert_quantizers(test::residual_network(), options);
+      test::quantized(test::residual_network(), options);
       ADD_FAILURE();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::usage);
@@ -163,7 +164,7 @@ TEST(Placement, NamedLayersHaveBitsOfTheirOwn) {
 TEST(Placement, EightBitWeightsAreSymmetric) {
   const auto symmetric_layers = [](const QuantOptions& options) {
     Strings layers;
-    const auto student = insert_quantizers(test::residual_network(), options);
+    const auto student = test::quantized(test::residual_network(), options);
     for (const auto& site : weight_sites(student))
       if (site.op->spec().symmetric) {
         layers.insert(student.graph[site.layer].name);
@@ -199,11 +200,11 @@ models::Model inverted_residual() {
 }
 
 TEST(Placement, InvertedResidual) {
-  const auto deploy = insert_quantizers(inverted_residual(), options_for(Mode::deploy));
+  const auto deploy = test::quantized(inverted_residual(), options_for(Mode::deploy));
   EXPECT_EQ(quantizers(deploy),
             (Strings{"8 input", "8 stem.bn", "4 stem.bn.quantizer", "4 expand.relu6", "4 dw.relu6",
                      "8 project.bn", "4 add", "8 head.relu", "8 pool"}));
-  const auto paper = insert_quantizers(inverted_residual(), options_for(Mode::paper));
+  const auto paper = test::quantized(inverted_residual(), options_for(Mode::paper));
   EXPECT_EQ(quantizers(paper), (Strings{"4 expand.relu6", "4 dw.relu6", "4 head.relu"}));
   EXPECT_EQ(float_tensors(paper), (Names{"network input", "layer output without ReLU (2 tensors)",
                                          "sum without ReLU", "pooled feature"}));
@@ -219,7 +220,7 @@ TEST(Placement, SqueezeExcitation) {
   x = net.conv_bn_relu("head", net.op("mul", models::Mul{}, {gate, x}), 8, 8, 1);
   x = net.op("flatten", models::Flatten{}, {net.op("pool", models::GlobalAvgPool{}, {x})});
   const auto model = net.finish(net.linear("fc", x, 8, 10));
-  const auto student = insert_quantizers(model, options_for(Mode::deploy));
+  const auto student = test::quantized(model, options_for(Mode::deploy));
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 stem.bn", "8 swish.gate", "8 swish", "4 squeeze",
                      "4 reduce.relu", "8 excite", "8 gate", "4 mul", "8 head.relu", "8 pool",
@@ -234,7 +235,7 @@ TEST(Placement, HardSwishIsAProduct) {
   NodeId x = net.op("swish", models::HardSwish{}, {net.conv_bn("stem", net.input(), 3, 8)});
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
   auto teacher = net.finish(net.linear("fc", x, 8, 10));
-  const auto student = insert_quantizers(teacher, options_for(Mode::deploy));
+  const auto student = test::quantized(teacher, options_for(Mode::deploy));
   EXPECT_EQ(reads(student, "swish.gate"), Names{"stem.bn.quantizer"});
   EXPECT_EQ(reads(student, "swish"), (Names{"stem.bn.quantizer", "swish.gate.quantizer"}));
   EXPECT_EQ(reads(student, "pool"), Names{"swish.quantizer"});
@@ -246,7 +247,7 @@ TEST(Placement, HardSwishIsAProduct) {
   const auto expected = models::execute(teacher.graph, teacher.parameters, image);
   const auto y = models::execute(student.graph, student.parameters, image);
   EXPECT_LT(y.sub(expected).abs().max().item<float>(), 1e-5);
-  const auto paper = insert_quantizers(teacher, options_for(Mode::paper));
+  const auto paper = test::quantized(teacher, options_for(Mode::paper));
   EXPECT_EQ(reads(paper, "swish"), Names{"stem.bn"});
 }
 
@@ -261,14 +262,14 @@ TEST(Placement, ConcatAndMaxPool) {
   y = net.conv_bn_relu("b", y, 8, 4);
   y = net.op("flatten", models::Flatten{}, {net.op("pool", models::AvgPool{{6, 6}}, {y})});
   const auto model = net.finish(net.linear("fc", y, 4, 10));
-  const auto deploy = insert_quantizers(model, options_for(Mode::deploy));
+  const auto deploy = test::quantized(model, options_for(Mode::deploy));
   EXPECT_EQ(quantizers(deploy),
             (Strings{"8 input", "8 stem.relu", "8 maxpool = stem.relu.quantizer.scale",
                      "4 maxpool.quantizer", "8 a.relu", "8 concat", "4 norm.relu", "8 b.relu",
                      "8 pool", "8 flatten = pool.quantizer.scale"}));
   EXPECT_EQ(reads(deploy, "a"), (Names{"maxpool.quantizer4", "a.weight_quantizer"}));
   EXPECT_EQ(reads(deploy, "concat"), (Names{"maxpool.quantizer", "a.relu.quantizer"}));
-  const auto paper = insert_quantizers(model, options_for(Mode::paper));
+  const auto paper = test::quantized(model, options_for(Mode::paper));
   EXPECT_EQ(quantizers(paper), (Strings{"4 stem.relu", "4 a.relu", "4 norm.relu", "4 b.relu"}));
 }
 
@@ -279,7 +280,7 @@ TEST(Placement, PadCarriesTheImage) {
   x = net.conv_bn_relu("stem", x, 3, 4);
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
   const auto student =
-      insert_quantizers(net.finish(net.linear("fc", x, 4, 10)), options_for(Mode::deploy));
+      test::quantized(net.finish(net.linear("fc", x, 4, 10)), options_for(Mode::deploy));
   EXPECT_EQ(quantizers(student),
             (Strings{"8 input", "8 pad = input.quantizer.scale", "8 stem.relu", "8 pool"}));
 }
@@ -290,7 +291,7 @@ TEST(Placement, SharedConvOutputIsQuantizedItself) {
   NodeId c = net.conv("stem", net.input(), 3, 4);
   NodeId x = net.relu("relu", net.batch_norm("norm", c, 4));
   x = net.op("add", models::Add{}, {net.conv("a", x, 4, 4), c});
-  const auto student = insert_quantizers(net.finish(x), options_for(Mode::deploy));
+  const auto student = test::quantized(net.finish(x), options_for(Mode::deploy));
   EXPECT_EQ(quantizers(student), (Strings{"8 input", "8 stem", "8 relu", "8 a"}));
 }
 

@@ -6,6 +6,7 @@
 #include "quant/qdq_chain.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -60,7 +61,7 @@ TEST(RefreshWeightGrids, WritesWhatForwardUses) {
   for (const bool every_step : {true, false}) {
     QuantOptions options;
     options.weights.range_every_step = every_step;
-    auto student = insert_quantizers(test::residual_network(), options);
+    auto student = test::quantized(test::residual_network(), options);
     const auto before = student.parameters.at("a.weight_quantizer.scale").clone();
     student.parameters.at("a.weight").mul_(2);
     refresh_weight_grids(student);

@@ -11,6 +11,7 @@
 #include "quant/pair_bound.h"
 #include "tests/support/network_builder.h"
 #include "tests/support/networks.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -59,7 +60,7 @@ std::vector<at::Tensor> pass(const models::Graph& graph, const models::Parameter
 }
 
 void expect_same(const models::Model& teacher, const QuantOptions& options) {
-  auto student = insert_quantizers(teacher, options);
+  auto student = test::quantized(teacher, options);
   const auto sites = weight_sites(student);
   std::vector<at::Tensor> parameters;
   for (const auto& site : sites) {

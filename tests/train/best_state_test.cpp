@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/quantized.h"
 #include "tests/train/tiny.h"
 #include "train/agreement.h"
 
@@ -20,7 +21,7 @@ TEST(Checks, EndWithTheStartWhereTrainingDestroysTheStudent) {
   Tiny untouched(1, eight_bits()), wrecked(1, eight_bits()), unchecked(1, eight_bits());
   for (auto* tiny : {&untouched, &wrecked, &unchecked}) {
     tiny->teacher.parameters.at("fc.weight").mul_(5);
-    tiny->student = quant::insert_quantizers(tiny->teacher, eight_bits());
+    tiny->student = test::quantized(tiny->teacher, eight_bits());
     tiny->options.milestones = {};  // one warm-up for all
     tiny->options.validation_images = 40;
     tiny->options.learnable_scales = LearnableScales::all;
@@ -56,7 +57,7 @@ TEST(Checks, GoBackToTheBestAndGoOnWithSmallerRates) {
   const auto end = [](double backtracking, Watch& watch) {
     Tiny tiny(1, eight_bits());
     tiny.teacher.parameters.at("fc.weight").mul_(5);
-    tiny.student = quant::insert_quantizers(tiny.teacher, eight_bits());
+    tiny.student = test::quantized(tiny.teacher, eight_bits());
     tiny.options.milestones = {};
     tiny.options.iterations = 10;
     tiny.options.warmup = 0.2;
@@ -93,7 +94,7 @@ TEST(Checks, ReportTheKlThatTheStudentEndsWith) {
   Tiny tiny(1, coarse), unchecked(1, coarse);
   for (auto* t : {&tiny, &unchecked}) {
     t->teacher.parameters.at("fc.weight").mul_(5);
-    t->student = quant::insert_quantizers(t->teacher, coarse);
+    t->student = test::quantized(t->teacher, coarse);
     t->options.iterations = 60;
     t->options.affine_lr = 1e-3;
   }

@@ -7,6 +7,7 @@
 
 #include "cuda_kernels/device.h"
 #include "tests/support/emulated_cuda/device.h"
+#include "tests/support/quantized.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
 #include "train/delayed_metrics.h"
@@ -21,7 +22,7 @@ struct OnDevice : Tiny {
   explicit OnDevice(c10::Device device) {
     for (const auto& name : teacher.parameters.names())
       teacher.parameters.set(name, teacher.parameters.at(name).to(device));
-    student = quant::insert_quantizers(teacher, four_bits());
+    student = test::quantized(teacher, four_bits());
     generator = generator::Generator(teacher, {}, seed);
   }
 };

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "cuda_kernels/device.h"
+#include "tests/support/quantized.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/train/tiny.h"
 #include "train/images/image_bank.h"
@@ -111,7 +112,7 @@ std::pair<at::Tensor, int> run_on_gpu(bool graphs, Inundation inundation) {
     for (const auto& name : store.names()) store.set(name, store.at(name).to(at::kCUDA));
   };
   move(tiny.teacher.parameters);
-  tiny.student = quant::insert_quantizers(tiny.teacher, four_bits());
+  tiny.student = test::quantized(tiny.teacher, four_bits());
   tiny.generator = generator::Generator(tiny.teacher, {}, tiny.seed);
   tiny.options.iterations = 40;
   if (!graphs) tiny.options.cuda_graphs = false;  // recording is the default

@@ -15,6 +15,7 @@
 #include "generator/generator.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 #include "train/trainer.h"
 
 namespace zsq::train {
@@ -53,7 +54,7 @@ inline QuantOptions four_bits(bool range_every_step = false) {
 struct Tiny {
   explicit Tiny(std::uint64_t run_seed = 1, const QuantOptions& quant = four_bits())
       : teacher(tiny_teacher()),
-        student(quant::insert_quantizers(teacher, quant)),
+        student(test::quantized(teacher, quant)),
         generator(teacher, {}, run_seed),
         seed(run_seed) {
     options.iterations = 10;

@@ -14,6 +14,7 @@
 #include "models/execute.h"
 #include "quant/level_table.h"
 #include "quant/rounding/squant.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
 #include "train/schedule.h"
@@ -71,7 +72,7 @@ TEST(Run, TeachesTheStudent) {
     for (const std::uint64_t seed : {1, 2}) {
       Tiny tiny(seed, coarse);
       tiny.teacher.parameters.at("fc.weight").mul_(5);  // answers that are worth following
-      tiny.student = quant::insert_quantizers(tiny.teacher, coarse);
+      tiny.student = test::quantized(tiny.teacher, coarse);
       tiny.options.iterations = iterations;
       tiny.options.warmup = warmup;
       tiny.options.precision = precision;

@@ -8,6 +8,7 @@
 
 #include "models/side_stream.h"
 #include "tests/support/emulated_cuda/stream_order.h"
+#include "tests/support/quantized.h"
 #include "tests/support/seed_each_test.h"
 #include "tests/support/temp_folder.h"
 #include "tests/train/tiny.h"
@@ -21,7 +22,7 @@ struct OnDevice : Tiny {
   OnDevice() {
     for (const auto& name : teacher.parameters.names())
       teacher.parameters.set(name, teacher.parameters.at(name).to(at::kCUDA));
-    student = quant::insert_quantizers(teacher, four_bits());
+    student = test::quantized(teacher, four_bits());
     generator = generator::Generator(teacher, {}, seed);
     options.iterations = 18;
   }

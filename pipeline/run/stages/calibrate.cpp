@@ -8,7 +8,6 @@
 #include "pipeline/run/stage.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
-#include "quant/data_free/equalize.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -51,7 +50,7 @@ void calibrate(const Run& run, quant::Student& student) {
   quant::refresh_weight_grids(student);
   // Now of the activations as well.
   if (student.options.bias_correction == BiasCorrection::bn_statistics)
-    quant::correct_bias(student, quant::equalize(run.teacher, student.options));
+    quant::correct_bias(student, run.teacher);
 }
 
 const StageKind kFirstCalibration{

@@ -7,7 +7,6 @@
 #include "pipeline/run/finish.h"
 #include "pipeline/run/prepare.h"
 #include "pipeline/run/stage.h"
-#include "quant/data_free/equalize.h"
 #include "train/trainer.h"
 
 namespace zsq::pipeline {
@@ -80,11 +79,9 @@ void fine_tune(StageContext& context, quant::Student& student, RunState& state, 
   const auto images = images_to_tune_on(context);
   const bool resume =
       parallel::agreed(parallel::current(), std::filesystem::exists(run.output.checkpoint()));
-  generator::Generator generator(run.teacher, run.recipe.generate, run.seed());
-  // Whose maps have the units of the student's.
-  const models::Model teacher = quant::equalize(run.teacher, student.options);
+  generator::Generator generator(run.source, run.recipe.generate, run.seed());
   context.trained =
-      train::run({.teacher = teacher,
+      train::run({.teacher = run.teacher,
                   .student = student,
                   .generator = generator,
                   .options = run.recipe.finetune,

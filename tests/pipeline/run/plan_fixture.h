@@ -7,6 +7,7 @@
 #include "pipeline/run/plan.h"
 #include "pipeline/run/prepare.h"
 #include "pipeline/run/stages/calibrate.h"
+#include "tests/support/quantized.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
 
@@ -53,7 +54,7 @@ class PlanTest : public testing::Test {
   }
   // Runs until a stage throws Error(stopped): what is then on disk.
   static RunState stopped(const TheRun& run, const std::vector<Stage>& stages) {
-    auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    auto student = test::quantized(run.teacher, run.recipe.quantize);
     RunState state = fresh(run, stages);
     EXPECT_THROW(run_stages(run, stages, student, state, {}), Error);
     return load_run_state(run.output.file("checkpoint/student.safetensors"), {}, at::kCPU);

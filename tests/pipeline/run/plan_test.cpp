@@ -11,6 +11,7 @@
 #include "quant/paired_blocks.h"
 #include "tests/pipeline/run/plan_fixture.h"
 #include "tests/support/error_message.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -33,7 +34,7 @@ TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndGoesOn) {
   EXPECT_EQ(state.stages[2].outcome, "");
   EXPECT_LE(state.stages[2].estimate, 70);
   EXPECT_EQ(state.stages[3].outcome.substr(0, 8), "skipped:");  // c takes all that is left
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   run_stages(run, stages, student, state, {});
   EXPECT_EQ(ran, "ac");
   EXPECT_EQ(state.finished, 3);
@@ -75,7 +76,7 @@ TEST_F(PlanTest, MakesImagesOnceForStagesThatWantAsMany) {
     TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / images, messages);
     run.output.open("tiny", true, messages);
     run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, {}, silent_);
-    auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    auto student = test::quantized(run.teacher, run.recipe.quantize);
     std::optional<train::TrainReport> trained;
     const auto stages = plan_stages(run, trained);
     EXPECT_EQ(stages.size(), 2u);
@@ -90,7 +91,7 @@ TEST_F(PlanTest, MakesImagesOnceForStagesThatWantAsMany) {
 
 TEST_F(PlanTest, ReconstructsFromAsManyViewsAsMemoryHolds) {
   const TheRun run = make_run();
-  const auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  const auto student = test::quantized(run.teacher, run.recipe.quantize);
   const auto room = quant::PairedBlocks(run.teacher, student).room(1, at::kBFloat16);
   ASSERT_GT(room, 4);
   struct Messages : Observer {
@@ -145,7 +146,7 @@ TEST_F(PlanTest, CorrectsChannelsAfterRounding) {
                                 {"data.preset=cifar10", "process.threads=1",
                                  "quantize.gptq.images=8", "quantize.channel_correction=8"});
   const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   std::optional<train::TrainReport> trained;
   const auto stages = plan_stages(run, trained);
   ASSERT_EQ(stages.back().name, "channel correction");

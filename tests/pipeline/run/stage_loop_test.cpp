@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tests/pipeline/run/plan_fixture.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -13,7 +14,7 @@ using RunStagesTest = PlanTest;
 
 TEST_F(RunStagesTest, PutsBackWhatDoesNotHelp) {
   const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   const std::vector<Stage> stages{calibration(run), scaling("ruin", 16), scaling("nothing", 1)};
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
@@ -21,7 +22,7 @@ TEST_F(RunStagesTest, PutsBackWhatDoesNotHelp) {
   EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
   EXPECT_GT(pool(state.stages[1].synthetic).divergence, pool(state.stages[0].synthetic).divergence);
   EXPECT_EQ(state.stages[2].outcome.substr(0, 8), "rejected");  // no nearer is not better
-  auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto calibrated = test::quantized(run.teacher, run.recipe.quantize);
   calibrate(run, calibrated);
   for (const auto& name : calibrated.parameters.names())
     EXPECT_TRUE(student.parameters.at(name).equal(calibrated.parameters.at(name))) << name;
@@ -32,7 +33,7 @@ TEST_F(RunStagesTest, KeepsEveryStageOfARecipeWithoutValidation) {
   options_.recipe.process.automatic = false;
   options_.recipe.finetune.validation_checks = 0;
   const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
@@ -42,7 +43,7 @@ TEST_F(RunStagesTest, KeepsEveryStageOfARecipeWithoutValidation) {
 TEST_F(RunStagesTest, PutsBackWhatDoesNotHelpInADeployRecipeToo) {
   options_.recipe = load_recipe("deploy", {"data.preset=cifar10", "process.threads=1"});
   const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   const std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
@@ -51,7 +52,7 @@ TEST_F(RunStagesTest, PutsBackWhatDoesNotHelpInADeployRecipeToo) {
 
 TEST_F(RunStagesTest, KeepsWhatIsNeeded) {
   const TheRun run = make_run();
-  auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
   std::vector<Stage> stages{calibration(run), scaling("ruin", 16)};
   stages[1].needed = true;
   RunState state = fresh(run, stages);
@@ -62,7 +63,7 @@ TEST_F(RunStagesTest, KeepsWhatIsNeeded) {
 TEST_F(RunStagesTest, JudgesAStageByWhatTheNextMakesOfIt) {
   const TheRun run = make_run();
   const auto outcomes = [&](double next) {
-    auto student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    auto student = test::quantized(run.teacher, run.recipe.quantize);
     std::vector<Stage> stages{calibration(run), scaling("worse", 2), scaling("ruin", 2),
                               scaling("next", next)};
     stages[1].needed = true;
@@ -71,7 +72,7 @@ TEST_F(RunStagesTest, JudgesAStageByWhatTheNextMakesOfIt) {
     run_stages(run, stages, student, state, {});
     EXPECT_EQ(state.finished, 4);
     EXPECT_EQ(state.stages[2].outcome, state.stages[3].outcome);
-    auto calibrated = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+    auto calibrated = test::quantized(run.teacher, run.recipe.quantize);
     calibrate(run, calibrated);
     const auto scale = image_scale(student);
     return std::pair(state.stages[3].outcome.substr(0, 8),
@@ -106,7 +107,7 @@ TEST_F(RunStagesTest, ResumesWithTheFirstOfTwoThatAreJudgedTogether) {
   RunState resumed = stopped(run, stages);
   stop = false;
   EXPECT_EQ(resumed.finished, 2);
-  auto again = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto again = test::quantized(run.teacher, run.recipe.quantize);
   restore(again, resumed.start);
   run_stages(run, stages, again, resumed, {});
   EXPECT_EQ(ran, "abab");
@@ -135,7 +136,7 @@ TEST_F(RunStagesTest, GoesOnWithTheFinishedParts) {
   stop = false;
   EXPECT_EQ(resumed.finished, 1);
   EXPECT_EQ(resumed.parts, 2);
-  auto again = quant::insert_quantizers(run.teacher, run.recipe.quantize);
+  auto again = test::quantized(run.teacher, run.recipe.quantize);
   restore(again, resumed.start);
   const auto scale = again.parameters.at(image_scale(again)).item<double>();
   run_stages(run, stages, again, resumed, {});

@@ -13,6 +13,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/rounding/gptq.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -84,7 +85,7 @@ TEST(Sensitivity, InputOfOneLayerAlone) {
     options.activations.num_bits = 4;
     options.first_last_bits = 0;
     options.activations.calibration_images = 8;
-    Student student = insert_quantizers(teacher, options);
+    Student student = test::quantized(teacher, options);
     calibrate(student, [&] { return images; });
     models::ParameterStore parameters = teacher.parameters.clone();
     const auto input = student.graph[student.graph.id_of(row.layer)].inputs[0];
@@ -116,7 +117,7 @@ TEST(Sensitivity, WeightsAreRoundedAsTheStudentsWillBe) {
   const auto rows = measure_sensitivity({teacher, options, images, 3, 3, false, others}, silent);
   options.weights.num_bits = 3;
   options.first_last_bits = 0;
-  const Student student = insert_quantizers(teacher, options);
+  const Student student = test::quantized(teacher, options);
   const auto known = infer_layer_inputs(student, teacher);
   const auto sites = weight_sites(student);
   for (std::size_t i = 0; i < sites.size(); ++i) {

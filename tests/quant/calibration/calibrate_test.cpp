@@ -9,6 +9,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -42,7 +43,7 @@ float zero_point_of(const Student& student, const std::string& quantizer) {
 // Ten images are two batches of four and half of the third; quantizers before a site do not act on
 // it.
 TEST(Calibrate, MinMaxOfTheUnquantizedTensors) {
-  auto student = insert_quantizers(test::residual_network(), options_for(ActivationRange::min_max));
+  auto student = test::quantized(test::residual_network(), options_for(ActivationRange::min_max));
   models::Taps taps{{student.graph.id_of("stem.relu"), student.graph.id_of("b.bn")}, {}};
   std::vector<at::Tensor> images;
   Batches batches;
@@ -69,7 +70,7 @@ TEST(Calibrate, EverySiteGetsAGridAndTheSecondTimeTheSame) {
   for (const auto range :
        {ActivationRange::bn_statistics, ActivationRange::ema, ActivationRange::min_max,
         ActivationRange::percentile, ActivationRange::mse}) {
-    auto student = insert_quantizers(test::residual_network(), options_for(range));
+    auto student = test::quantized(test::residual_network(), options_for(range));
     Batches first, second;
     calibrate(student, first.next());
     EXPECT_EQ(first.asked == 0, range == ActivationRange::bn_statistics);
@@ -114,7 +115,7 @@ TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
   options.image_lo = -2;
   options.image_hi = 3.1;
   options.activations.num_bits = 4;
-  auto student = insert_quantizers(model, options);
+  auto student = test::quantized(model, options);
   Batches batches;
   calibrate(student, batches.next());
   EXPECT_EQ(batches.asked, 0);
@@ -140,26 +141,26 @@ TEST(Calibrate, BatchNormTellsTheRangeWithoutImages) {
   expect_best("a.bn.quantizer", 255, 8, -100, 100, {{-1, 0.5}, {3, 0.25}}, -5);
 
   options.image_lo = options.image_hi = 0;  // not known
-  student = insert_quantizers(model, options);
+  student = test::quantized(model, options);
   calibrate(student, batches.next());
   expect_best("input.quantizer", 255, 2, -100, 100, {{0, 1}}, -6);
 
   options.activations.num_bits = 8;  // as if deviations were 1.2 times as large
-  student = insert_quantizers(model, options);
+  student = test::quantized(model, options);
   calibrate(student, batches.next());
   expect_best("a.bn.quantizer", 255, 8, -100, 100, {{-1, 0.6}, {3, 0.3}}, -6);
   EXPECT_LE(scale_of(student, "relu6.quantizer"), 6.0F / 255);  // no value is larger
 }
 
 TEST(Calibrate, SaysWhenImagesRunOut) {
-  auto student = insert_quantizers(test::residual_network(), options_for(ActivationRange::mse));
+  auto student = test::quantized(test::residual_network(), options_for(ActivationRange::mse));
   EXPECT_THROW(calibrate(student, [] { return at::Tensor(); }), Error);
 }
 
 TEST(Calibrate, SaysWhichTensorIsNotFinite) {
   auto model = test::residual_network();
   model.parameters.at("a.bn.beta").fill_(INFINITY);
-  auto student = insert_quantizers(model, options_for(ActivationRange::mse));
+  auto student = test::quantized(model, options_for(ActivationRange::mse));
   Batches batches;
   try {
     calibrate(student, batches.next());
@@ -176,7 +177,7 @@ TEST(Calibrate, TensorrtHasSymmetricEightBits) {
   QuantOptions options = options_for(ActivationRange::min_max);
   options.weights.saturation = Saturation::allow;  // the same weights for both
   const auto asymmetric = [&] {
-    Student student = insert_quantizers(test::residual_network(), options);
+    Student student = test::quantized(test::residual_network(), options);
     Batches batches;
     calibrate(student, batches.next());
     return student;

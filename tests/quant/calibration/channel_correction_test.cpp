@@ -10,6 +10,7 @@
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::channel_correction_test {
 namespace {
@@ -25,7 +26,7 @@ Student student_of(const models::Model& model, std::int64_t bits) {
   options.first_last_bits = 0;
   options.image_bits = bits;
   options.activations.calibration_images = 24;
-  Student student = insert_quantizers(model, options);
+  Student student = test::quantized(model, options);
   calibrate(student, images(), 8);
   return student;
 }
@@ -145,7 +146,7 @@ TEST(ChannelCorrection, SharedParametersBecomeOnesOwn) {
   const auto original = student.parameters.at(norms[0] + ".gamma").clone();
   correct(model, student);
   EXPECT_TRUE(at::equal(original, student.parameters.at(norms[0] + ".gamma")));
-  Student again = insert_quantizers(model, student.options);
+  Student again = test::quantized(model, student.options);
   again.parameters = student.parameters.clone();
   adopt_corrected_biases(again);
   EXPECT_TRUE(at::equal(models::execute(again.graph, again.parameters, images()),

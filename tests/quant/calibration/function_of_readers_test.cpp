@@ -11,6 +11,7 @@
 
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -28,7 +29,7 @@ class Readers {
   at::Tensor of(NodeId last, const at::Tensor& values) {
     const auto flat = op("flat", models::Flatten{}, {op("pool", models::GlobalAvgPool{}, {last})});
     const auto model = net_.finish(net_.linear("fc", flat, 4, 3), 3);
-    const auto student = insert_quantizers(model, {});
+    const auto student = test::quantized(model, {});
     const auto function = function_of_readers(student.graph, student.graph.id_of("x"));
     return function ? function(values) : at::Tensor();
   }

@@ -11,6 +11,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::function_ranges_test {
 namespace {
@@ -75,7 +76,7 @@ TEST_P(FunctionRanges, ReachBothSidesOfZero) {
     options.activations.range = ActivationRange::bn_statistics;
     options.image_lo = -4;
     options.image_hi = 4;
-    Student student = insert_quantizers(model, options);
+    Student student = test::quantized(model, options);
     calibrate(student, [] { return at::Tensor(); });
     const auto expected = reach(model.graph, model.parameters, images);
     const auto found = reach(student.graph, student.parameters, images);

@@ -21,6 +21,7 @@
 #include "quant/fold_batch_norm.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::moments_test {
 namespace {
@@ -121,7 +122,7 @@ TEST(Moments, OfProductsWithConstants) {
   expect_close(activation_moments(model.graph, model.parameters, {product})[0], seen, "float");
   QuantOptions options;
   options.activations.range = ActivationRange::bn_statistics;
-  Student student = insert_quantizers(model, options);
+  Student student = test::quantized(model, options);
   calibrate(student, [] { return at::Tensor(); });
   const auto id = student.graph.id_of("product");
   ASSERT_TRUE(models::is<models::Custom>(student.graph[student.graph[id].inputs[0]]));
@@ -169,9 +170,9 @@ TEST(BiasCorrection, TakesTheMeanErrorOutOfEveryLayer) {
     const auto teacher = drawn_network(bias);
     QuantOptions options;
     options.weights.num_bits = options.first_last_bits = 2;
-    const auto plain = insert_quantizers(teacher, options);
+    const auto plain = test::quantized(teacher, options);
     options.bias_correction = BiasCorrection::bn_statistics;
-    const auto corrected = insert_quantizers(teacher, options);
+    const auto corrected = test::quantized(teacher, options);
     // Exact for the first layer; the second one's input is not quite normal, and the third reads
     // what the errors of both have left.
     for (const auto& [node, rest] : {std::pair{"bn1", 0.02}, {"plain", 0.15}, {"fc", 0.15}}) {
@@ -198,7 +199,7 @@ TEST(BiasCorrection, QuantizedPixelsKeepTheirMean) {
     QuantOptions options;
     options.image_lo = lo;
     options.image_hi = hi;
-    auto student = insert_quantizers(teacher, options);
+    auto student = test::quantized(teacher, options);
     const auto& first = *activation_quantizer(student.graph[student.graph.consumers()[0][0]]);
     const double scale = (hi - lo) / 255;
     student.parameters.set(first.scale_name(), at::full({}, scale));
@@ -226,7 +227,7 @@ TEST(BiasCorrection, LayersThatShareTheirBetaGetTheirOwn) {
     if (node.name == "bn1") node.params["mean"] = "shared24";
   QuantOptions options;
   options.bias_correction = BiasCorrection::bn_statistics;
-  const auto own = insert_quantizers(teacher, options), split = insert_quantizers(twin, options);
+  const auto own = test::quantized(teacher, options), split = test::quantized(twin, options);
   EXPECT_FALSE(at::equal(own.parameters.at("shared24"), teacher.parameters.at("shared24")));
   EXPECT_TRUE(at::equal(split.parameters.at("shared24"), teacher.parameters.at("shared24")));
 }
@@ -276,7 +277,7 @@ TEST(Moments, GiveRangesThatHoldInEfficientNetV2) {
   QuantOptions options;
   options.weights.num_bits = options.activations.num_bits = 8;
   options.activations.range = ActivationRange::bn_statistics;
-  Student student = insert_quantizers(model, options);
+  Student student = test::quantized(model, options);
   calibrate(student, [] { return at::Tensor(); });
   const auto centred = [&](const models::Graph& graph, const models::ParameterStore& parameters) {
     const auto y = models::execute(graph, parameters, images);

@@ -10,6 +10,7 @@
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant {
 namespace {
@@ -23,7 +24,7 @@ struct Rounding {
     options.weights.rounding = WeightRounding::gptq;
     options.activations.range = ActivationRange::bn_statistics;
     options.bias_correction = bias_correction;
-    student = insert_quantizers(teacher, options);
+    student = test::quantized(teacher, options);
     calibrate(student, [] { return at::Tensor(); });
   }
   RoundingJob job() {

@@ -13,6 +13,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::squant_test {
 namespace {
@@ -229,9 +230,9 @@ TEST(Squant, StudentStartsFromIt) {
     QuantOptions options;
     options.mode = mode;
     options.weights.range_every_step = mode == Mode::paper;
-    auto nearest = insert_quantizers(teacher, options);
+    auto nearest = test::quantized(teacher, options);
     options.weights.rounding = WeightRounding::squant;
-    auto student = insert_quantizers(teacher, options);
+    auto student = test::quantized(teacher, options);
     for (const auto& site : weight_sites(student)) {
       const auto& weight = student.parameters.at(site.parameter);
       const auto before = site.op->grid(nearest.parameters.at(site.parameter), nearest.parameters);

@@ -8,6 +8,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::train {
 namespace {
@@ -28,7 +29,7 @@ TEST(DropQuantizers, MixFloatAndQuantizedValues) {
   QuantOptions options;
   options.weights.num_bits = 8;
   options.activations.num_bits = 2;
-  auto student = quant::insert_quantizers(teacher, options);
+  auto student = test::quantized(teacher, options);
   const auto images = test::normal({8, 3, 12, 12}, 5);
   quant::calibrate(student, images, 8);
   const auto output = [&](double share) {

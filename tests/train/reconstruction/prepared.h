@@ -9,6 +9,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 #include "tests/train/tiny.h"
 #include "train/reconstruction/reconstruct.h"
 
@@ -38,7 +39,7 @@ inline at::Tensor noise(const models::Model& model, std::int64_t n, std::uint64_
 struct Prepared {
   Prepared(models::Model model, const QuantOptions& quant, std::int64_t n = 32)
       : teacher(std::move(model)),
-        student(quant::insert_quantizers(teacher, quant)),
+        student(test::quantized(teacher, quant)),
         images(noise(teacher, n, 3)) {
     quant::calibrate(student, [&] { return images; });
   }

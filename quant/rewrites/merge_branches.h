@@ -20,7 +20,7 @@ namespace zsq::quant {
 
 // The merged convolution has the name of the branch with the largest kernel; what the sum was
 // called is now the BatchNorm, or a sum with what could not be merged. Which branches are merged:
-// quant/data_free/parallel_branches.h.
+// quant/rewrites/parallel_branches.h.
 models::Model merge_branches(models::Model model);
 
 }  // namespace zsq::quant

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/data_free/equalize.h"
+#include "quant/rewrites/equalize.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
@@ -12,9 +12,9 @@
 
 #include "quant/data_free/channel_ranges.h"
 #include "quant/data_free/linear_groups.h"
-#include "quant/data_free/merge_branches.h"
-#include "quant/data_free/scale_gates.h"
 #include "quant/placement.h"
+#include "quant/rewrites/merge_branches.h"
+#include "quant/rewrites/scale_gates.h"
 
 namespace zsq::quant {
 namespace {

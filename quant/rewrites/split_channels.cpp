@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/calibration/split_channels.h"
+#include "quant/rewrites/split_channels.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

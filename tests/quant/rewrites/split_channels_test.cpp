@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also quant/calibration/depthwise_way.
-#include "quant/calibration/split_channels.h"
+#include "quant/rewrites/split_channels.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -15,9 +15,10 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "quant/data_free/channel_ranges.h"
-#include "quant/data_free/equalize.h"
+#include "quant/rewrites/equalize.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::split_channels_test {
 namespace {
@@ -146,8 +147,7 @@ TEST(SplitChannels, AppendsPlacesWithinTheBudget) {
 TEST(SplitChannels, AStudentHasOneIntervalForAllChannels) {
   auto options = four_bits();
   options.split_expansion = 20;
-  const auto student =
-      insert_quantizers(equalize(split(wide_network(3), options), options), options);
+  const auto student = test::quantized(equalize(split(wide_network(3), options), options), options);
   for (const char* relu6 : {"a", "b"}) {
     const auto& node = student.graph[student.graph.id_of(relu6)];
     EXPECT_TRUE(node.params.empty());

@@ -25,8 +25,8 @@
 
 namespace zsq::quant {
 
-// In mode deploy parallel branches are merged first (quant/data_free/merge_branches.h), and gates
-// get scales (quant/data_free/scale_gates.h) for targets that run HardSwish as a product. Then as
+// In mode deploy parallel branches are merged first (quant/rewrites/merge_branches.h), and gates
+// get scales (quant/rewrites/scale_gates.h) for targets that run HardSwish as a product. Then as
 // options.equalize says. depthwise: depthwise readers; inverted_residuals: linear layers as
 // well; neither where weights and activations have 8 bits, which gain nothing. all: dense readers
 // behind a ReLU as well, at any bits.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HardSwish between channels of very different widths: the same network with factors, and a closer
 // one on grids of 8 bits.
-#include "quant/data_free/scale_gates.h"
+#include "quant/rewrites/scale_gates.h"
 
 #include <ATen/ops/linspace.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::scale_gates_test {
 namespace {
@@ -119,7 +120,7 @@ TEST(ScaleGates, BringAStudentOfEightBitsCloser) {
   QuantOptions options;
   options.weights.num_bits = options.activations.num_bits = 8;
   options.activations.range = ActivationRange::bn_statistics;
-  auto student = insert_quantizers(model, options);
+  auto student = test::quantized(model, options);
   calibrate(student, images, 16);
   const auto y = models::execute(student.graph, student.parameters, images);
   const auto of_channels =

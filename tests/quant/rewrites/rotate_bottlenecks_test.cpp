@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/calibration/rotate_bottlenecks.h"
+#include "quant/rewrites/rotate_bottlenecks.h"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
@@ -10,6 +10,7 @@
 #include "quant/calibration/ranges.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::rotate_bottlenecks_test {
 namespace {
@@ -98,7 +99,7 @@ TEST(RotateBottlenecks, FourBitsLoseLess) {
     options.weights.num_bits = 8;
     options.activations.range = ActivationRange::min_max;
     options.activations.calibration_images = 8;
-    auto student = insert_quantizers(teacher, options);
+    auto student = test::quantized(teacher, options);
     calibrate(student, [&] { return images(); });
     const auto logits = models::execute(student.graph, student.parameters, images());
     return logits.sub(expected).square().mean().item<double>();

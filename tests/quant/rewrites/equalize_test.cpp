@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also quant/data_free/linear_groups.
-#include "quant/data_free/equalize.h"
+#include "quant/rewrites/equalize.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
@@ -13,6 +13,7 @@
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::equalize_test {
 namespace {
@@ -104,7 +105,7 @@ TEST(Equalize, TheStudentsErrorShrinks) {
     if (equalized) options.equalize = Equalization::all;
     options.activations.range = ActivationRange::min_max;
     options.activations.calibration_images = 4;
-    auto student = insert_quantizers(model, options);
+    auto student = test::quantized(model, options);
     calibrate(student, [&] { return x; });
     return models::execute(student.graph, student.parameters, x)
         .sub(expected)
@@ -214,7 +215,7 @@ TEST(Equalize, TheStudentReadsEachChannelInItsOwnRange) {
   options.weights.num_bits = 8;
   options.activations.range = ActivationRange::bn_statistics;
   const auto equal = equalize(model, options);
-  Student student = insert_quantizers(model, options);
+  Student student = test::quantized(model, options);
   calibrate(student, [] { return at::Tensor(); });
   const auto scale = student.parameters.at("a.quantizer.scale").item<double>();
   EXPECT_GT(15 * scale, 4.5);  // the rule for whole tensors has a lower power of the error

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/data_free/scale_gates.h"
+#include "quant/rewrites/scale_gates.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/data_free/merge_branches.h"
+#include "quant/rewrites/merge_branches.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -12,8 +12,8 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "quant/data_free/moments.h"
-#include "quant/data_free/parallel_branches.h"
 #include "quant/data_free/rows.h"
+#include "quant/rewrites/parallel_branches.h"
 
 namespace zsq::quant {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/data_free/parallel_branches.h"
+#include "quant/rewrites/parallel_branches.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/calibration/rotate_bottlenecks.h"
+#include "quant/rewrites/rotate_bottlenecks.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

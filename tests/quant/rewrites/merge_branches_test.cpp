@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/data_free/parallel_branches.
+// Covers also quant/rewrites/parallel_branches.
 // Merged branches compute what the branches did, and their BatchNorm says what images show.
-#include "quant/data_free/merge_branches.h"
+#include "quant/rewrites/merge_branches.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/eye.h>
@@ -9,9 +9,10 @@
 
 #include "models/execute.h"
 #include "quant/calibration/ranges.h"
-#include "quant/data_free/parallel_branches.h"
+#include "quant/rewrites/parallel_branches.h"
 #include "quant/student.h"
 #include "tests/support/network_builder.h"
+#include "tests/support/quantized.h"
 
 namespace zsq::quant::merge_branches_test {
 namespace {
@@ -138,7 +139,7 @@ TEST(MergeBranches, GivesStudentsRangesThatHold) {
   QuantOptions options;
   options.weights.num_bits = options.activations.num_bits = 8;
   options.activations.range = ActivationRange::bn_statistics;
-  Student student = insert_quantizers(model, options);
+  Student student = test::quantized(model, options);
   EXPECT_EQ(weight_sites(student).size(), 4U);
   calibrate(student, [] { return at::Tensor(); });
   const auto expected = models::execute(model.graph, model.parameters, images);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/run/rewrite.h"
+
+#include "core/seed.h"
+#include "pipeline/images/image_job.h"
+#include "quant/rewrites/equalize.h"
+#include "quant/rewrites/rotate_bottlenecks.h"
+#include "quant/rewrites/split_channels.h"
+
+namespace zsq::pipeline {
+namespace {
+
+constexpr std::int64_t kImagesAtOnce = 8;
+
+at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::int64_t images,
+                      const char* purpose) {
+  const auto seed = static_cast<std::uint64_t>(recipe.process.seed);
+  return dead_leaves(teacher, recipe, 0, images, stream_seed(seed, purpose, 0));
+}
+
+}  // namespace
+
+models::Model rewritten(models::Model network, const Recipe& recipe) {
+  const QuantOptions& o = recipe.quantize;
+  const bool few_bits = o.activations.num_bits < 8;
+  if (few_bits && o.split_channels > 0 && quant::has_splittable_channels(network, o)) {
+    const auto images = images_for(network, recipe, o.split_channels, "split");
+    network = quant::split_channels(std::move(network), o, images, kImagesAtOnce,
+                                    static_cast<std::uint64_t>(recipe.process.seed));
+  }
+  if (few_bits && o.rotation > 0 && quant::has_bottlenecks(network)) {
+    const auto images = images_for(network, recipe, o.rotation, "rotation");
+    network = quant::rotate_bottlenecks(std::move(network), images, kImagesAtOnce);
+  }
+  return quant::equalize(std::move(network), o);
+}
+
+}  // namespace zsq::pipeline
