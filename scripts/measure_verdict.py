@@ -2,7 +2,7 @@
 """Measures what divergence and agreement on held-out synthetic images say about accuracy: the tables in
 pipeline/report/experience.cpp.
 
-measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] [--recipes ...] [--seeds ...] [--output ...]
+measure_verdict.py POINTS.json --network NAME MODEL PRESET DATA [--schemes ...] [--recipes ...] [--seeds ...] [--output ...] [--image_size ...]
     quantizes MODEL once for each scheme, recipe and seed, measures it on the real images of DATA, and adds a
     point to POINTS.json: {network, name, kind, outputs, divergence, kinds, agreement, agreements, shares, loss}.
     `divergence` is the geometric mean over the kinds of synthetic images; `shares` how many of them the float
@@ -36,7 +36,7 @@ def outputs_in_onnxruntime(path, images):
     import onnxruntime
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     name, shape = session.get_inputs()[0].name, session.get_inputs()[0].shape
-    if shape[1:] != list(images.shape[1:]):  # channels last
+    if isinstance(shape[1], int) and shape[1] != images.shape[1]:  # channels last
         images = images.transpose(0, 2, 3, 1)
     batches = [session.run(None, {name: images[i:i + 64]})[0] for i in range(0, len(images), 64)]
     return numpy.concatenate(batches).reshape(len(images), -1).astype(numpy.float64)
@@ -60,11 +60,11 @@ def loss_of(kind, teacher, student, labels):
     return 100 * float(((student - teacher) ** 2).sum() / ((teacher - teacher.mean(0)) ** 2).sum())
 
 
-def measure(zsq, model, preset, data, scheme, recipe, seed, meaning):
+def measure(zsq, model, preset, data, scheme, recipe, seed, further):
     stored = data.endswith(".npz")
     with tempfile.TemporaryDirectory() as folder:
         command = [zsq, "quantize", model, "--scheme", scheme, "--recipe", recipe, "--seed", str(seed), "--preset", preset,
-                   "-o", f"{folder}/out", "--quiet", *(["--output", meaning] if meaning else [])]
+                   "-o", f"{folder}/out", "--quiet", *further]
         if not stored:
             command += ["--eval_data", data]
         subprocess.run(command, check=True, capture_output=True)
@@ -110,10 +110,13 @@ def main():
     parser.add_argument("--recipes", nargs="+", default=["instant"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--output", help="logits, scores or values, where the end of the file does not tell")
+    parser.add_argument("--image_size", help="as 48x192, where the file leaves it open")
     parser.add_argument("--zsq", default="build/bin/zsq")
     options = parser.parse_args()
     points = json.loads(options.points.read_text()) if options.points.exists() else []
     if options.network:
+        further = [word for flag, value in (("--output", options.output), ("--image_size", options.image_size)) if value
+                   for word in (flag, value)]
         name, model, preset, data = options.network
         done = {(p["network"], p["name"]) for p in points}
         for recipe in options.recipes:
@@ -122,7 +125,7 @@ def main():
                     run = f"{recipe}_{scheme.lower()}_s{seed}"
                     if (name, run) in done:
                         continue
-                    point = measure(options.zsq, model, preset, data, scheme, recipe, seed, options.output)
+                    point = measure(options.zsq, model, preset, data, scheme, recipe, seed, further)
                     points.append({"network": name, "name": run, **point})
                     print(f"{name} {run}: divergence {point['divergence']:.4f}, loss {point['loss']:.2f}", flush=True)
                     options.points.write_text("[\n" + ",\n".join(json.dumps(p) for p in points) + "\n]\n")

@@ -16,15 +16,15 @@ struct Band {
   // less), and the loss of one run.
   double least, most, largest;
   int networks;
+  // The least agreement, on either kind of images, with which a run is called so; with less it is
+  // called what the next band says, if that one is "good" too, or is told apart from good ones.
+  double agreement = 0;
 };
 
 struct Experience {
   const char* kind;           // "logits", "scores" or "values"
   std::int64_t fewest, most;  // outputs
-  // On either kind of images; the runs of the "good" bands below it are not called good: the
-  // agreement with which a good run can be told from a ruined one.
-  double agreement;
-  const char* lost;  // "points of top-1"
+  const char* lost;           // "points of top-1"
   std::span<const Band> bands;
 };
 

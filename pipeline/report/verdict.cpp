@@ -119,16 +119,21 @@ std::string verdict_on(const std::vector<SyntheticResult>& synthetic, const std:
   if (!known) return without_experience(synthetic, kind, outputs);
   const double divergence = pool(synthetic).divergence;
   // NaN is below no bound.
-  const Band& band = *std::find_if(known->bands.begin(), known->bands.end() - 1,
-                                   [&](const Band& b) { return divergence < b.below; });
+  const auto is_good = [](const Band& band) { return std::string(band.mood) == "good"; };
+  const auto last = known->bands.end() - 1;
+  auto band =
+      std::find_if(known->bands.begin(), last, [&](const Band& b) { return divergence < b.below; });
   const SyntheticResult& lowest = lowest_agreement(synthetic);
-  if (std::string(band.mood) == "good" && !(lowest.agreement >= known->agreement))
-    return veto(lowest, kind, outputs, known->agreement);
+  while (is_good(*band) && !(lowest.agreement >= band->agreement)) {
+    if (band == last || !is_good(band[1])) return veto(lowest, kind, outputs, band->agreement);
+    ++band;
+  }
   return format(
-      "%s: runs of %s with such a divergence lost %.1f to %.1f %s (medians of %s network%s; "
+      "%s: runs of %s with such a divergence%s lost %.1f to %.1f %s (medians of %s network%s; "
       "at most %.1f)",
-      band.words, range_in_words(*known).c_str(), band.least, band.most, known->lost,
-      number_in_words(band.networks), band.networks == 1 ? "" : "s", band.largest);
+      band->words, range_in_words(*known).c_str(), is_good(*band) ? " and agreement" : "",
+      band->least, band->most, known->lost, number_in_words(band->networks),
+      band->networks == 1 ? "" : "s", band->largest);
 }
 
 std::string verdict_on_real(const RealResult& real, const std::string& kind, std::int64_t outputs) {
@@ -144,7 +149,7 @@ std::string verdict_on_real(const RealResult& real, const std::string& kind, std
   if (lost >= kMostOfGood) return format("%s%.2f points of top-1: ", kLoses, lost) + figures;
   if (images < kFewestImages) return format("%s of so few images: ", kNothing) + figures;
   const Experience* known = experience_with(kind, outputs);
-  const double bound = known ? known->agreement : kAgreementOfClasses;
+  const double bound = known ? known->bands.front().agreement : kAgreementOfClasses;
   if (real.agreement < bound)
     return format("%s: the same on %.1f %% of the real images, below %.1f %%; top-1 is ",
                   kOtherwise, 100 * real.agreement, 100 * bound) +

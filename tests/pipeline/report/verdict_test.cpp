@@ -32,49 +32,62 @@ TEST(Verdict, GetsWorseWithTheDivergence) {
   EXPECT_TRUE(verdict_at(5).starts_with("unusable"));
 }
 
+// A run of docs/verdict.json. Those that learned are of an earlier date, of 10 to 1,000 classes,
+// and do not say what their images agree on.
 struct MeasuredRun {
+  explicit MeasuredRun(const Json& run)
+      : kind(run.value("kind", "logits")),
+        outputs(run.value("outputs", std::int64_t{10})),
+        divergence(run.at("divergence")),
+        loss(run.at("loss")) {
+    for (const auto& [images, each] : run.at("kinds").items()) {
+      const bool whole = run.contains("shares");
+      seen.push_back({images, 64, each, whole ? run.at("agreements").at(images).get<double>() : 1,
+                      whole ? run.at("shares").at(images).get<double>() : 0});
+      tells &= seen.back().largest_share <= can_tell_apart(images, kind, outputs);
+    }
+  }
+  std::string verdict() const { return verdict_on(seen, kind, outputs); }
+
+  std::string kind;
+  std::int64_t outputs;
   double divergence, loss;
+  std::vector<SyntheticResult> seen;
+  bool tells = true;
 };
-// What was measured, by what it is experience with and by network. The first runs were of
-// classes only and do not say so.
+
+// By what they are experience with and by network.
 std::map<const Experience*, std::map<std::string, std::vector<MeasuredRun>>> measured() {
   std::ifstream file(std::string(ZSQ_SOURCE_DIR) + "/docs/verdict.json");
   std::map<const Experience*, std::map<std::string, std::vector<MeasuredRun>>> runs;
-  for (const Json& run : Json::parse(file)) {
-    const Experience* known =
-        experience_with(run.value("kind", "logits"), run.value("outputs", std::int64_t{10}));
-    EXPECT_NE(known, nullptr) << run.dump();
-    runs[known][run.at("network")].push_back({run.at("divergence"), run.at("loss")});
+  for (const Json& json : Json::parse(file)) {
+    const MeasuredRun run(json);
+    const Experience* known = experience_with(run.kind, run.outputs);
+    EXPECT_NE(known, nullptr) << json.dump();
+    runs[known][json.at("network")].push_back(run);
   }
   return runs;
 }
 
-// What is called good lost a point at most (of values 5 % of their variance), and each network of
-// which images tell has a run that is, but for those of ten labels, which lose 2 points of F1 and
-// more at W8A8.
+// What is called as good lost a point at most or, of values, 1 % of their variance; what is called
+// nearly as good 2 points or 2.5 %. Each network of which images tell has a run that is.
 TEST(Verdict, CallsGoodWhatLostLittle) {
-  std::ifstream file(std::string(ZSQ_SOURCE_DIR) + "/docs/verdict.json");
-  std::map<std::string, int> good;
-  for (const Json& run : Json::parse(file)) {
-    if (!run.contains("kind") || !experience_with(run.at("kind"), run.at("outputs"))) continue;
-    std::vector<SyntheticResult> seen;
-    bool tells = true;
-    for (const auto& [kind, divergence] : run.at("kinds").items()) {
-      seen.push_back(
-          {kind, 64, divergence, run.at("agreements").at(kind), run.at("shares").at(kind)});
-      tells &= seen.back().largest_share <= can_tell_apart(kind, run.at("kind"), run.at("outputs"));
+  int networks = 0;
+  for (const auto& [known, runs_of] : measured())
+    for (const auto& [network, runs] : runs_of) {
+      int tell = 0, good = 0;
+      for (const MeasuredRun& run : runs) {
+        tell += run.tells;
+        const std::string verdict = run.verdict();
+        if (mood_of(verdict) != "good") continue;
+        ++good;
+        const bool nearly = verdict.starts_with("nearly"), values = run.kind == "values";
+        EXPECT_LE(run.loss, nearly ? (values ? 2.5 : 2) : 1) << network << ": " << verdict;
+      }
+      networks += tell > 0;
+      EXPECT_TRUE(good > 0 || tell == 0) << network;
     }
-    if (!tells) continue;
-    int& count = good[run.at("network")];
-    if (mood_of(verdict_on(seen, run.at("kind"), run.at("outputs"))) != "good") continue;
-    ++count;
-    EXPECT_LE(run.at("loss").get<double>(), run.at("kind") == "values" ? 5 : 1) << run.dump();
-  }
-  EXPECT_GE(good.size(), 30U);
-  for (const auto& [network, count] : good) {
-    if (network.ends_with(", 10 labels")) continue;
-    EXPECT_GE(count, 1) << network;
-  }
+  EXPECT_GE(networks, 30);
 }
 
 TEST(Verdict, OfRealImagesIsWhatTheyMeasured) {
@@ -180,12 +193,19 @@ TEST(Verdict, HasAMood) {
 // A low agreement on one kind of images is enough, however small the divergence is.
 TEST(Verdict, NeverCallsGoodWhatDecidesOtherwise) {
   const std::string verdict =
-      verdict_on({{"dead_leaves", 64, 1e-4, 0.828}, {"optimised", 64, 1e-5, 1}}, "logits", 10);
+      verdict_on({{"dead_leaves", 64, 1e-4, 0.828}, {"optimised", 64, 1e-5, 1}}, "logits", 2);
   EXPECT_EQ(mood_of(verdict), "bad") << verdict;
   EXPECT_NE(verdict.find("82.8 % with the teacher"), std::string::npos) << verdict;
   EXPECT_NE(verdict.find("dead-leaves images"), std::string::npos) << verdict;
   EXPECT_EQ(mood_of(verdict_on({{"dead_leaves", 64, 1e-4, 1}, {"optimised", 64, 1e-5, NAN}})),
             "bad");
+  // of ten classes less is enough for "nearly"
+  const auto of_ten = [](double agreement) {
+    return verdict_on({{"dead_leaves", 64, 1e-4, agreement}, {"optimised", 64, 1e-5, 1}}, "logits",
+                      10);
+  };
+  EXPECT_TRUE(of_ten(0.84).starts_with("nearly as good as")) << of_ten(0.84);
+  EXPECT_EQ(mood_of(of_ten(0.64)), "bad");
   EXPECT_EQ(mood_of(verdict_on({{"dead_leaves", 64, NAN, 1}, {"optimised", 64, 1e-5, 1}})), "bad");
 }
 
@@ -240,8 +260,11 @@ TEST(Verdict, SaysWhatTheMeasuredRunsLost) {
       int count = 0;
       for (const auto& [network, runs] : networks) {
         std::vector<double> lost;
-        for (const MeasuredRun& run : runs)
-          if (run.divergence >= from && run.divergence < band.below) lost.push_back(run.loss);
+        for (const MeasuredRun& run : runs) {
+          const bool good = std::string(band.mood) == "good";
+          const bool here = run.divergence >= from && run.divergence < band.below;
+          if (good ? run.verdict().starts_with(band.words) : here) lost.push_back(run.loss);
+        }
         if (lost.empty()) continue;
         ++count;
         least = std::min(least, std::max(median(lost), 0.0));
@@ -257,8 +280,8 @@ TEST(Verdict, SaysWhatTheMeasuredRunsLost) {
       from = band.below;
     }
   }
-  EXPECT_NE(verdict_at(0.3).find("lost 1.6 to 12.8 points of top-1 (medians of five networks; at "
-                                 "most 20.7)"),
+  EXPECT_NE(verdict_at(0.3).find("lost 1.6 to 13.5 points of top-1 (medians of five networks; at "
+                                 "most 13.5)"),
             std::string::npos)
       << verdict_at(0.3);
 }
