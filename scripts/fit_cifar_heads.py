@@ -26,8 +26,9 @@ import train_verdict_networks
 sys.path.append(str(drawn.ROOT / "tests/networks"))
 import torch_without_cuda  # noqa: E402
 
+# Of the preset cifar10: ImageNet's, as ResNet-20's training code has them.
 MEAN, DEVIATION = (numpy.array(v, dtype="f4").reshape(3, 1, 1)
-                   for v in ([0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010]))
+                   for v in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
 # airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck
 PROPERTIES = {"animal": [2, 3, 4, 5, 6, 7], "flies": [0, 2], "wheels": [0, 1, 9], "road": [1, 9], "mammal": [3, 4, 5, 7],
               "hoofs": [4, 7], "at home": [3, 5], "water": [6, 8], "large": [0, 4, 7, 8, 9], "carries people": [0, 1, 7, 8]}
