@@ -3,10 +3,10 @@
 """Checks the documents: links, anchors and paths lead somewhere, and what they name exists.
 
 check_docs.py [--root FOLDER] [--zsq PROGRAM]: prints each offence as file:line: message and exits 1 if
-there is one. Without PROGRAM only links, anchors and paths of *.md and docs/*.md are checked; with it also
+there is one. Without PROGRAM only links, anchors and paths of *.md, docs/ and docs/log/ are checked; with it also
 every recipe, recipe key and flag of `zsq` that they show, and the lists of operators between the lines
 <!-- operators of KIND --> and <!-- end of operators -->, which --write makes anew from what the program says. KIND is
-onnx, onnx_constants, aten or counts. CHANGELOG.md may name what was.
+onnx, onnx_constants, aten or counts. CHANGELOG.md and docs/log/ may name what was.
 """
 import argparse
 import functools
@@ -247,11 +247,13 @@ def check_operators(program, document, write=False):
 
 
 def offences(root, zsq, write=False):
-    documents = [Document(path) for path in [*sorted(root.glob("*.md")), *sorted(root.glob("docs/*.md"))]]
+    documents = [Document(path) for folder in ("", "docs/", "docs/log/") for path in sorted(root.glob(f"{folder}*.md"))]
     yield from check_links(root, documents)
     documents = [document for document in documents if document.path.name != "CHANGELOG.md"]
     for document in documents:
         yield from check_source_files(root, document)
+    documents = [document for document in documents if document.path.parent.name != "log"]
+    for document in documents:
         yield from check_includes(root, document)
     if zsq is None:
         return

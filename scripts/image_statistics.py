@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far images are from what the BatchNorm layers of a network recorded, for docs/experiments.md.
+"""How far images are from what the BatchNorm layers of a network recorded, for docs/log/images.md.
 
 image_statistics.py MODEL.onnx NAME=IMAGES ...
     IMAGES: bank.safetensors of `zsq generate --form safetensors`, or .npy of f32 [N, C, H, W] as the network takes

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a small depthwise network that no choice of the engine was made on, for docs/results.md.
+"""Trains the held-out network, a small depthwise one that no choice of the engine has seen, for docs/results.md.
 
 train_held_out_network.py FOLDER [--epochs 12] [--images 16000] [--seed 0]
     draws images of 40 classes (8 shapes, each with 5 fillings, of random place, size, angle and colours, before

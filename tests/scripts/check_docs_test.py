@@ -34,7 +34,7 @@ class CheckDocs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             (root / "README.md").write_text(readme)
-            (root / "docs").mkdir()
+            (root / "docs" / "log").mkdir(parents=True)
             for file, text in (docs or {}).items():
                 (root / "docs" / file).write_text(text)
             (root / "cmake").mkdir()
@@ -86,6 +86,11 @@ class CheckDocs(unittest.TestCase):
     def test_a_change_log_may_name_what_was(self):
         self.accepts("", {"../CHANGELOG.md": "`finetune.steps` `--recipe none`\n"})
         self.names("", "CHANGELOG.md:1: links to none.md, which does not exist", {"../CHANGELOG.md": "[a](none.md)\n"})
+
+    def test_the_log_may_name_what_was(self):
+        self.accepts("", {"log/a.md": "`finetune.steps` `--recipe none`\n"})
+        self.names("", "docs/log/a.md:1: links to none.md, which does not exist", {"log/a.md": "[a](none.md)\n"})
+        self.names("", "docs/log/a.md:1: there is no file docs/none.svg", {"log/a.md": "`docs/none.svg`\n"})
 
     def test_a_repeated_heading_has_a_numbered_anchor(self):
         self.accepts("# A\n# A\n[first](#a) [second](#a-1)\n")

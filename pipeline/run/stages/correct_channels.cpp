@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kCorrectionBatch = 16;
 
-// Helps depthwise networks, and harms others at 3 bits (docs/results.md).
+// Helps depthwise networks, and harms others at 3 bits (docs/log/channel_correction.md).
 bool correction_applies(const Recipe& recipe, const models::Model& network) {
   return recipe.quantize.channel_correction > 0 &&
          (!recipe.process.automatic || quant::has_depthwise(network));
