@@ -29,8 +29,8 @@ int print_names() {
 int analyze(const Arguments& arguments) {
   Flags flags(
       "zsq analyze NAME MODEL -o FOLDER",
-      "Trains a student of MODEL by a short schedule and shows what the papers show of theirs: a\n"
-      "table (NAME.csv), a picture (NAME.svg) and its figures. Without NAME the analyses are\n"
+      "Trains a student of MODEL by a short schedule and does an analysis of AIT or Qimera on it:\n"
+      "a table (NAME.csv), a picture (NAME.svg) and its figures. Without NAME the analyses are\n"
       "listed; NAME all runs them one after the other. Real images are only looked at.");
   flags.positional("words", 2);
   flags.text("recipe", "NAME", "what is trained (default: analyze, see `zsq recipes analyze`)");

@@ -38,7 +38,7 @@ constexpr Verb kVerbs[] = {
     {"select", "ranks finished runs by nearness to the original, without real images", select},
     {"compare", "per-layer difference of two models, worst first", compare},
     {"reproduce", "a table of runs, row by row and seed by seed, as an ablation", reproduce},
-    {"analyze", "what the papers show of their networks, of yours: tables and pictures", analyze},
+    {"analyze", "analyses of AIT and Qimera on your network: tables and pictures", analyze},
     {"bench", "time of kernels and of a training step, beside what this machine can do", bench},
     {"recipes", "the built-in recipes and their settings", recipes},
 };

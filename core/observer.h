@@ -22,7 +22,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_progress(const Progress&) {}
-  // A measurement that is no step of its phase: a validation check, the result of a stage.
+  // A measurement outside the iteration count: a validation check, the result of a stage.
   virtual void on_measurement(const Progress&) {}
   // Stage `number`, from 1, of a run begins.
   virtual void on_stage(std::int64_t /*number*/, const std::string& /*name*/) {}

@@ -37,7 +37,7 @@ inline int blocks_for(std::int64_t items) {
   return static_cast<int>(blocks < 1 ? 1 : blocks < kMaxBlocks ? blocks : kMaxBlocks);
 }
 
-// The bytes of a kernel's parameters, which lie one behind the other, each aligned as its type
+// The bytes of a kernel's parameters, which lie one after the other, each aligned as its type
 // asks.
 template <class... Parameters>
 constexpr std::size_t parameter_bytes() {

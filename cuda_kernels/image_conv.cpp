@@ -83,7 +83,7 @@ at::Tensor fold_products(const at::Tensor& matrix, const at::Tensor& maps, const
   return image;
 }
 
-// weight [D, C, K, K] as the taps of the maps behind y, whose order is mirrored: [D K K, C].
+// weight [D, C, K, K] as the taps of the maps after y, whose order is mirrored: [D K K, C].
 at::Tensor output_taps(const at::Tensor& weight, at::ScalarType work) {
   return weight.flip({2, 3}).permute({0, 2, 3, 1}).reshape({-1, weight.size(1)}).to(work);
 }

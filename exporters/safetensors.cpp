@@ -75,7 +75,7 @@ class StudentFile {
   }
 
   void add_quantizer(const quant::ActivationQuantizer& op) {
-    if (!written_.insert(op.scale_name()).second) return;  // one grid behind several nodes
+    if (!written_.insert(op.scale_name()).second) return;  // one grid after several nodes
     written_.insert(op.zero_point_name());
     add(op.scale_name(), models::to_array(student_.parameters.at(op.scale_name())));
     add(op.zero_point_name(),

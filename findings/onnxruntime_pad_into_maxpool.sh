@@ -7,7 +7,7 @@
 # Guess: an optimiser leaves the result as it is; a zero that Pad wrote takes part in the maximum.
 # Seen: both merge the Pad into the attribute `pads` of the MaxPool, which stands for minus infinity. Where all
 # | of a border window is negative, the maximum is no longer 0. onnxruntime does it by default, at every level
-# | but ORT_DISABLE_ALL. Behind a ReLU (ZeroPadding2D of Keras' ResNets) nothing shows; in front of one it does.
+# | but ORT_DISABLE_ALL. After a ReLU (ZeroPadding2D of Keras' ResNets) nothing shows; before one it does.
 # Do: compare with optimisation off; write the padding as -inf (or the lowest code) where zeros are not meant,
 # | and where they are, move the ReLU before the Pad.
 # Output:

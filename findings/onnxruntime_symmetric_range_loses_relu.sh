@@ -3,9 +3,9 @@
 # Where: onnxruntime 1.31.1: quantize_static(extra_options={'CalibTensorRangeSymmetric': True})
 # Packages: numpy==2.4.6 onnx==1.23.2 protobuf==7.36.2 ml-dtypes==0.6.0 typing-extensions==4.16.0
 # Packages: onnxruntime==1.31.1 flatbuffers==25.12.19 packaging==26.3
-# Guess: an option that makes calibrated ranges symmetric costs half of the codes behind a ReLU and nothing
+# Guess: an option that makes calibrated ranges symmetric costs half of the codes after a ReLU and nothing
 # | else, as ActivationSymmetric does.
-# Seen: the ReLU (and Clip) behind a convolution is taken out because the range of the QuantizeLinear that
+# Seen: the ReLU (and Clip) after a convolution is taken out because the range of the QuantizeLinear that
 # | follows is thought to cut at 0. With ranges made symmetric by the calibration it does not, so negative
 # | values pass: the network has lost its activation functions. Only ActivationSymmetric keeps the ReLU.
 # | CalibrationMethod.Distribution, meant for 8-bit floats but accepted with int8, makes symmetric ranges, too,

@@ -5,7 +5,7 @@
 # Packages: onnxruntime==1.31.1 flatbuffers==25.12.19 packaging==26.3
 # Packages: openvino==2026.4.1
 # Guess: padding of a quantized AveragePool with count_include_pad stands for 0.0, so for the zero point's code.
-# Seen: OpenVINO moves the DequantizeLinear behind the pool and pads the codes with 0 instead of the zero point.
+# Seen: OpenVINO moves the DequantizeLinear after the pool and pads the codes with 0 instead of the zero point.
 # | Border values are wrong by up to five ninths of the zero point: 55 codes where it is 100, none where it is
 # | 0. As it depends on the zero point alone, uint8 files with asymmetric ranges are hit and symmetric int8 ones
 # | are not.

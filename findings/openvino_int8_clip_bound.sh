@@ -8,7 +8,7 @@
 # | holds 6.0.
 # Seen: OpenVINO lets the Clip run on codes and cuts its bounds to whole codes by truncation. With the scale
 # | 0.1, 6.0 is code 60, but 6 / 0.1 in float lies below 60 and the bound becomes code 59: ReLU6 ends at 5.9. A
-# | finer grid behind the Clip does not bring it back: with 0.025 the answer is four codes short.
+# | finer grid after the Clip does not bring it back: with 0.025 the answer is four codes short.
 # Do: leave the Clip out where the range of the QuantizeLinear does its work, or choose a scale for which the
 # | bound over the scale lies a little above a whole number.
 # Output:

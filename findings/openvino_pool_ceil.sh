@@ -5,9 +5,9 @@
 # Packages: onnxruntime==1.31.1 flatbuffers==25.12.19 packaging==26.3
 # Packages: openvino==2026.4.1
 # Guess: MaxPool and AveragePool of the same kernel, stride, padding and ceil_mode have outputs of one size in
-# | every runtime, and a window that starts in the padding behind the input is left out, as in PyTorch and ONNX.
+# | every runtime, and a window that starts in the padding after the input is left out, as in PyTorch and ONNX.
 # Seen: OpenVINO leaves that window out of AveragePool but keeps it in MaxPool: a tensor that is one longer,
-# | whose last value is the lowest float, -3.4e38. And where padding behind the input counts (count_include_pad)
+# | whose last value is the lowest float, -3.4e38. And where padding after the input counts (count_include_pad)
 # | but none lies before it, AveragePool divides by the whole kernel instead of the part inside input and
 # | padding.
 # Do: without ceil_mode: write the padding that it would add into pads (with count_include_pad = 0), and check

@@ -98,8 +98,8 @@ at::Tensor predicted_labels(OutputKind kind, const at::Tensor& logits);
 // bool [N]: whether the teacher sees the label: it is the largest (logits, values), or above 0.5.
 at::Tensor sees_label(OutputKind kind, const at::Tensor& logits, const at::Tensor& labels);
 
-// What the teacher says of images that were made for nothing, f32 [N, K]: softmax, sigmoid; 0 of
-// values.
+// The teacher's probabilities for images that were made for no class, f32 [N, K]: softmax, sigmoid;
+// 0 for values.
 at::Tensor soft_targets(OutputKind kind, const at::Tensor& logits);
 
 // A scalar whose squared gradient at any value inside of the network is, in the mean over draws,

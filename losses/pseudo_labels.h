@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two-group cross-entropy of PLF ("Data-Free Quantization via Pseudo-label Filtering", Fan et
-// al., CVPR 2024): labels are what the teacher says, one where it is sure and two where it is not.
+// al., CVPR 2024): labels are the teacher's predictions, one if it is certain and two if not.
 #pragma once
 #include <ATen/core/Tensor.h>
 

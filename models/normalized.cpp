@@ -4,7 +4,8 @@
 namespace zsq::models {
 namespace {
 
-// The reduction on the way back from a length to x; -1 if x is not reached, or its sign remains.
+// The reduction between x and a length, searched from the length; -1 if x is not reached, or its
+// sign remains.
 NodeId reduction_between(const Graph& graph, NodeId length, NodeId x) {
   constexpr int kSteps = 12;
   NodeId reduced = -1;

@@ -126,7 +126,7 @@ struct SaturationResult {
   std::string words;  // "yes, ..." or "no, ...": the same on every x86 processor
 };
 
-// A stage of a run: what it was thought to take, what it took, and what it gained.
+// A stage of a run: its estimated time, its measured time, and its gain.
 struct StageResult {
   std::string name;
   double estimate = 0, seconds = 0;

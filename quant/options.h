@@ -227,7 +227,7 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
   visit_activation_settings(visit, o.activations);
   visit(SettingInfo{"quantize.equalize",
                     "cross-layer equalization of channels from BatchNorm to the next convolution: "
-                    "below 8 bits before depthwise convolutions, or also behind linear layers "
+                    "below 8 bits before depthwise convolutions, or also after linear layers "
                     "(inverted_residuals), or before all convolutions",
                     "", 0, 0, "arXiv 1906.04721, 4.1"},
         o.equalize);
@@ -257,7 +257,7 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
       o.bias_correction);
   visit(SettingInfo{"quantize.channel_correction",
                     "images, from generate.bank or made by generate.images, on which each channel "
-                    "of the rounded student gets the teacher's mean and strength back; 0: none",
+                    "of the rounded student gets the teacher's mean and deviation; 0: none",
                     "images", 0, 1e6},
         o.channel_correction);
   visit(SettingInfo{"quantize.first_last_bits",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A float network and its student, cut into the same blocks (models/blocks.h), for what works
-// through both block after block with the values in between kept.
+// A float network and its student, cut into the same blocks (models/blocks.h). Runs both networks
+// block by block, caching the activations in between.
 #pragma once
 #include "core/observer.h"
 #include "models/blocks.h"
@@ -16,7 +16,7 @@ class PairedBlocks {
   const models::Model& teacher() const { return teacher_; }
   const std::vector<models::Block>& blocks() const { return blocks_; }
 
-  // What lies behind `entry` up to `exit`, both nodes of the teacher. The student's counterpart may
+  // What lies after `entry` up to `exit`, both nodes of the teacher. The student's counterpart may
   // end before a node of its own: `students_exit`.
   models::Graph teachers_part(models::NodeId entry, models::NodeId exit) const;
   models::Graph students_part(models::NodeId entry, models::NodeId students_exit) const;

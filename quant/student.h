@@ -3,7 +3,7 @@
 //   weights:      Parameter -> WeightQuantizer -> Conv2d.inputs[1]
 //   activations:  x -> ActivationQuantizer -> consumers
 // A quantizer's scale and zero point are parameters scale_name() and zero_point_name() (f32, [] per
-// tensor or [C] per channel) of the student's store. Behind an operator that passes values on
+// tensor or [C] per channel) of the student's store. After an operator that passes values on
 // unchanged (MaxPool, Flatten, ...) a runtime wants the same grid again: that quantizer shares the
 // names of the one before it and changes nothing. Layers that share a weight, at the same bits,
 // share its quantizer. ONNX semantics:

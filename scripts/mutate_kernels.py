@@ -59,7 +59,7 @@ FAULTS = [
      "    if (threadIdx.x < half)", MOMENTS, "*.ChannelMoments"),
     ("reduce: no barrier before the result", COMMON, "  __syncthreads();\n  const double result",
      "  const double result", KL, "EmulatedCuda.KlDivergence*"),
-    ("reduce: no barrier behind the result", COMMON, "  const double result = shared[0];\n  __syncthreads();",
+    ("reduce: no barrier after the result", COMMON, "  const double result = shared[0];\n  __syncthreads();",
      "  const double result = shared[0];", KL, "EmulatedCuda.KlDivergence*"),
     ("reduce: barrier in a branch", COMMON, "    __syncthreads();\n    if (threadIdx.x < half)",
      "    if (threadIdx.x < 2 * half) __syncthreads();\n    if (threadIdx.x < half)", MOMENTS, "*.ChannelMoments"),

@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--svg")
     options = parser.parse_args(own)
     if not command:
-        parser.error("no command: put it behind --")
+        parser.error("no command: put it after --")
     samples, code = record(command, options.out, options.every)
     if len(samples) < 4:
         sys.exit(f"soak: the command ended with {code} before four samples were taken; choose a smaller --every")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers the state in which a student answered most like its teacher, on images that nothing
+// Remembers the state in which a student had the lowest KL to the teacher, on images that nothing
 // learns from, so that a run can end with it. No real image has a part in it.
 #pragma once
 #include "parallel/ranks.h"

@@ -73,7 +73,7 @@ class Run {
   }
 
  private:
-  // Ranks may run on machines that compute in other bits.
+  // Broadcasts rank 0's state, because CPUs round differently.
   void begin_alike() const { parallel::take_from_first(job_.ranks, tensors_of(step_.state())); }
 
   double elapsed() const { return resumed_seconds_ + begin_.seconds(); }

@@ -14,7 +14,7 @@ struct Operand {
 
 struct Operands {
   std::vector<Operand> all;  // activations before constants, each in their order
-  // All activations are maps behind a transposition to channels last. The nodes are those maps and
+  // All activations are maps after a transposition to channels last. The nodes are those maps and
   // the constants are transposed alike, so that the result is a map as well.
   bool on_map = false;
 };

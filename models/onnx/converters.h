@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions behind registry(), by concern; each reads one operator of the ONNX specification.
+// The functions of registry(), by concern; each reads one operator of the ONNX specification.
 #pragma once
 #include "models/onnx/importer.h"
 

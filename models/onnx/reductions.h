@@ -10,7 +10,7 @@ namespace zsq::models::onnx {
 std::vector<std::int64_t> image_axes(const Call& call, std::vector<std::int64_t> axes,
                                      std::size_t dimensions, bool keepdims);
 
-// A mean over height and width of a map is GlobalAvgPool. A map behind a transposition to channels
+// A mean over height and width of a map is GlobalAvgPool. A map after a transposition to channels
 // last is reduced before it.
 NodeId reduce(Call& call, ReduceKind kind, NodeId x, std::vector<std::int64_t> axes, bool keepdims);
 

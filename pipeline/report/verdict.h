@@ -18,9 +18,9 @@ namespace zsq::pipeline {
 std::string verdict_on(const std::vector<SyntheticResult>& synthetic,
                        const std::string& kind = "logits", std::int64_t outputs = 10);
 
-// The largest share of one decision with which images tell students apart. Dead leaves are of no
-// class: 0.95. Optimised ones are made for all classes alike, a share of 1 / outputs each; halfway
-// from there to all is too much.
+// The largest share of one decision at which images still tell students apart. Dead leaves are of
+// no class: 0.95. Optimised ones are made for all classes alike, a share of 1 / outputs each;
+// halfway from there to all is too much.
 double can_tell_apart(const std::string& images, const std::string& kind, std::int64_t outputs);
 
 struct RealResult {

@@ -18,7 +18,7 @@ std::optional<models::Graph> other_ceil_mode(const models::Graph& graph);
 std::optional<models::Graph> other_padding_side(const models::Graph& graph);
 
 // Weights of layers and every value between operators rounded to `type` (kHalf, kBFloat16), sums
-// within an operator in f32. A BatchNorm behind a layer is part of it, as runtimes fold it.
+// within an operator in f32. A BatchNorm after a layer is part of it, as runtimes fold it.
 models::Model rounded(const models::Model& model, at::ScalarType type);
 
 // Holds operators of this engine: quantizers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of channels through a depthwise convolution:
+// An inverted bottleneck, channel by channel:
 //   convolution, BatchNorm, ReLU6 -> depthwise convolution, BatchNorm, ReLU6 -> 1x1 convolution.
 #pragma once
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace zsq::quant {
 
-// From the convolution that makes the channels to the BatchNorm behind the one that reads them.
+// From the convolution that makes the channels to the BatchNorm after the one that reads them.
 // Zero padding may stand before the depthwise convolution. Parameters belong to these nodes alone,
 // and but for the last one nothing else reads them.
 struct DepthwiseWay {

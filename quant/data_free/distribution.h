@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of a tensor without images: for each of its values the distribution over images,
 // as a function of one standard normal variable z. It is held in "rows": f32 [kNodes, ...], the
-// shape of the tensor for one image behind the first dimension; row k is the value at
+// shape of the tensor for one image after the first dimension; row k is the value at
 //   z_k = -6 + k / 4,  with probability p_k proportional to exp(-z_k^2 / 2)  (trapezoid rule)
 // A normal value N(m, s^2) is m + s z. A function of one value acts on each row alone, and so does
 // a function of several that follow from the same z: x * sigmoid(x) is a function of x. A dimension

@@ -17,7 +17,7 @@ using models::NodeId;
 
 constexpr std::int64_t kMostValues = 4096;
 
-// -beta / (alpha scale), [C, 1, 1], of x h(x) behind quantizers, where nothing else reads x;
+// -beta / (alpha scale), [C, 1, 1], of x h(x) after quantizers, where nothing else reads x;
 // undefined for other tensors.
 at::Tensor begin_of_gate(const models::Graph& graph, const models::ParameterStore& parameters,
                          const std::vector<std::vector<NodeId>>& consumers, NodeId id) {

@@ -105,7 +105,7 @@ at::Tensor layer_rows(const Node& node, const Inputs& inputs, const models::Shap
   return as_large_as(shape, at::where(widened, wide, rows));
 }
 
-// What the reader of a layer's output asks for, behind quantizers and moved values.
+// What the reader of a layer's output asks for, after quantizers and moved values.
 Caution caution_for(const Graph& graph, const std::vector<std::vector<NodeId>>& consumers,
                     NodeId id) {
   if (id == graph.output && graph.signature.function != models::OutputFunction::none)

@@ -27,7 +27,7 @@ struct Moments {
   at::Tensor mean, variance;  // f32 [1, ...], the shape of the tensor for one image
 };
 
-// What distributions are for. A layer without BatchNorm behind it has a mean that follows from its
+// What distributions are for. A layer without BatchNorm after it has a mean that follows from its
 // weights, and a deviation only as far as its inputs are independent. Before a function, cautious
 // distributions therefore have, on the side where 0 lies, a deviation of at least half of the
 // mean's distance to 0, so that a range by them has values on both sides of 0 (of a ReLU only where

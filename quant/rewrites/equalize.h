@@ -29,7 +29,7 @@ namespace zsq::quant {
 // get scales (quant/rewrites/scale_gates.h) for targets that run HardSwish as a product. Then as
 // options.equalize says. depthwise: depthwise readers; inverted_residuals: linear layers as
 // well; neither where weights and activations have 8 bits, which gain nothing. all: dense readers
-// behind a ReLU as well, at any bits.
+// after a ReLU as well, at any bits.
 models::Model equalize(models::Model model, const QuantOptions& options);
 
 }  // namespace zsq::quant

@@ -111,7 +111,7 @@ void append_within(std::vector<Shares>& shares, double budget) {
 // Steps of the quantizers that read a way's channels.
 struct Steps {
   at::Tensor first;   // f32 [C], before the depthwise convolution, of scales of their own
-  double second = 0;  // of the tensor behind it; 0: fine, or none
+  double second = 0;  // of the tensor after it; 0: fine, or none
 };
 
 class Splitter {

@@ -4,7 +4,7 @@
 // weights with which the last convolution reads a channel with n copies become 1 / n of what they
 // were. Copy j is shifted by s ((j + 1/2) / n - 1/2) before the depthwise convolution, s the step
 // of the channel's quantizer there, and the depthwise BatchNorm takes the shift out again; likewise
-// behind it. The mean of n such quantizers has steps of s / n.
+// after it. The mean of n such quantizers has steps of s / n.
 //
 // Copies take the places of channels that are always 0, which are no rarity there, and places that
 // are appended, while the multiplications of the network grow by no more than

@@ -29,7 +29,7 @@ std::vector<std::byte> jpeg() {
   return {view.begin(), view.end()};
 }
 
-// An APP1 segment with one entry, Orientation (0x0112), behind the start of the image.
+// An APP1 segment with one entry, Orientation (0x0112), after the start of the image.
 std::vector<std::byte> turned(std::vector<std::byte> bytes, std::uint8_t orientation) {
   const std::array<std::uint8_t, 36> segment{
       0xFF, 0xE1, 0,    34, 'E', 'x', 'i', 'f', 0, 0, 'I',         'I', 42, 0, 8, 0, 0, 0,

@@ -229,7 +229,7 @@ TEST(ExportOnnx, ClipsBecomeCodeBounds) {
   EXPECT_TRUE(found);
 }
 
-// Behind a Flatten the same grid stands again: no value reaches it that the first did not clamp.
+// After a Flatten the same grid stands again: no value reaches it that the first did not clamp.
 TEST(ExportOnnx, NoClampWhereNothingIsBeyond) {
   QuantOptions options = test::scheme(4, 4);
   options.first_last_bits = 0;

@@ -11,7 +11,7 @@
 namespace zsq::models::inference_test {
 namespace {
 
-// BatchNorm behind convolutions of each kind, with and without a bias, behind a sum, and behind a
+// BatchNorm after convolutions of each kind, with and without a bias, after a sum, and after a
 // convolution that something else reads as well.
 Model varied_network() {
   test::NetworkBuilder net({3, 12, 10});

@@ -136,7 +136,7 @@ TEST(Reshape, KnowsTheBatchInEachSpelling) {
   EXPECT_NE(refusal(mixed).find("batch"), std::string::npos);
 }
 
-// PyTorch's exporter writes as_strided so, behind a mean over a map in channels_last.
+// PyTorch's exporter writes as_strided so, after a mean over a map in channels_last.
 TEST(Gather, AllElementsInTheirOrder) {
   const auto of = [](const at::Tensor& indices) {
     OnnxFile file(18, kImage);

@@ -91,7 +91,7 @@ TEST(Pools, ComputeWhatTheirDefinitionSays) {
 }
 
 // A map of 5 with pads of 4 in steps of 2: windows begin at -4, -2, 0, 2, 4, and 6, which lies
-// behind the map.
+// after the map.
 TEST(Pools, CountWindowsThatBeginOnTheMap) {
   EXPECT_EQ(window_count({5, 5, 2, 4, 4, 1, false}), 5);
   EXPECT_EQ(window_count({6, 5, 3, 4, 4, 1, true}), 4);

@@ -57,7 +57,7 @@ TEST(FuseActivations, SameBits) {
 TEST(FuseActivations, WhatIsFused) {
   QuantOptions options;
   const auto deploy = fuse_activations(test::quantized(test::residual_network(), options).graph);
-  // stem, a, b, c; left: input, stem's second one, after the sum, pool. The one behind flatten
+  // stem, a, b, c; left: input, stem's second one, after the sum, pool. The one after flatten
   // goes.
   EXPECT_EQ(count(deploy, "bn_clip_fake_quant"), 4);
   EXPECT_EQ(count(deploy, "activation_quantizer"), 4);

@@ -23,7 +23,7 @@ models::Model many_forms() {
   const NodeId a = net.conv_bn("a", x, 8, 8), shortcut = net.conv_bn("shortcut", x, 8, 8);
   x = net.relu("sum.relu", net.op("sum", models::Add{}, {a, shortcut}));
   const NodeId b = net.conv_bn("b", x, 8, 8);
-  x = net.op("sum2", models::Add{}, {b, stem});  // no clip behind it
+  x = net.op("sum2", models::Add{}, {b, stem});  // no clip after it
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
   x = net.relu("fc1.relu", net.batch_norm("fc1.bn", net.linear("fc1", x, 8, 6), 6));
   return net.finish(net.linear("fc2", x, 6, 4));

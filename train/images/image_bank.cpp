@@ -22,7 +22,7 @@
 namespace zsq::train {
 namespace {
 
-// The images with what the teacher says of them, which are their targets too.
+// The images with the teacher's logits, which are their targets too.
 Batch answered(const at::Tensor& images, const models::Model& teacher,
                const std::vector<models::NodeId>& features) {
   models::Taps taps{features, {}};

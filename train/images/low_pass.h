@@ -6,8 +6,8 @@
 
 namespace zsq::train {
 
-// The batch with its images filtered (generator/augment.h), and what the teacher says to them:
-// logits and its values at `features`. Targets stay. The batch as it is where cutoff is 0.
+// The batch with its images filtered (generator/augment.h), and the teacher's logits on them
+// and its values at `features`. Targets stay. The batch as it is where cutoff is 0.
 Batch low_pass(const Batch& batch, double cutoff, const models::Model& teacher,
                const std::vector<models::NodeId>& features, Precision precision);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the teacher says of an image, averaged over views of it: steadier than its word on the image
-// alone, and more often right (data distillation, Radosavovic et al., arXiv 1712.04440).
+// Teacher logits averaged over augmented views of an image: with less variance than those of the
+// image alone, and more often right (data distillation, Radosavovic et al., arXiv 1712.04440).
 #pragma once
 #include "train/step.h"
 

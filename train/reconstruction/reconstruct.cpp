@@ -72,7 +72,7 @@ class Reconstruction {
     return named;
   }
 
-  // Ranks may run on machines that compute in other bits.
+  // Broadcasts rank 0's state, because CPUs round differently.
   void begin_alike() const { parallel::take_from_first(job_.ranks, tensors_of(all_parameters())); }
 
   Graph teachers_part(const Block& block) const {

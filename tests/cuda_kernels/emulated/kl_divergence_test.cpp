@@ -123,7 +123,7 @@ TEST(Launch, ReportsWhatTheDeviceReports) {
   }
 }
 
-// A kernel takes its parameters one behind the other, aligned.
+// A kernel takes its parameters one after the other, aligned.
 static_assert(parameter_bytes<char, double, char>() == 17);
 static_assert(parameter_bytes<int, int, double>() == 16);
 

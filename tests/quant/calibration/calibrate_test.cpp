@@ -60,7 +60,7 @@ TEST(Calibrate, MinMaxOfTheUnquantizedTensors) {
   EXPECT_EQ(again.asked, 3);
   EXPECT_FLOAT_EQ(scale_of(student, "stem.relu.quantizer"), top / 255);
   EXPECT_EQ(zero_point_of(student, "stem.relu.quantizer"), 0);
-  // The 4-bit quantizer behind the 8-bit one sees the same tensor.
+  // The 4-bit quantizer after the 8-bit one sees the same tensor.
   EXPECT_FLOAT_EQ(scale_of(student, "stem.relu.quantizer4"), top / 15);
   EXPECT_FLOAT_EQ(scale_of(student, "b.bn.quantizer"), (hi - lo) / 255);
   EXPECT_EQ(zero_point_of(student, "b.bn.quantizer"), std::nearbyint(-lo / ((hi - lo) / 255)));

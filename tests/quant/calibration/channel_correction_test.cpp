@@ -102,7 +102,7 @@ TEST(ChannelCorrection, IsTheFormulaOfTheHeader) {
   EXPECT_LT(difference(".beta", beta), 1e-5);
 }
 
-// At every BatchNorm, also behind corrected ones: the student's mean is the teacher's.
+// At every BatchNorm, also after corrected ones: the student's mean is the teacher's.
 TEST(ChannelCorrection, MeansAgreeThroughoutAndNothingElseChanges) {
   const auto model = teacher();
   Student student = student_of(model, 3);

@@ -67,7 +67,7 @@ TEST(WeightGrid, MinMaxCoversEachChannel) {
   EXPECT_FLOAT_EQ(whole.scale.item<float>(), 38.0f / 15);
 }
 
-// Against every candidate in turn, per channel, in double. n = 75 leaves a tail behind whole
+// Against every candidate in turn, per channel, in double. n = 75 leaves a tail after whole
 // vectors.
 TEST(WeightGrid, MseIsTheBestOfAllRatios) {
   const auto w = test::normal({6, 3, 5, 5}, 7).pow(3);  // heavy tails: clipping pays

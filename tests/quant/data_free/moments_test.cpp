@@ -30,7 +30,7 @@ using models::NodeId;
 
 constexpr std::int64_t kImages = 8000;
 
-// BatchNorm behind N(0, 1): its output has mean beta and variance gamma^2.
+// BatchNorm after N(0, 1): its output has mean beta and variance gamma^2.
 NodeId standard_norm(test::NetworkBuilder& net, const std::string& name, NodeId x,
                      std::int64_t channels) {
   const NodeId id = net.batch_norm(name, x, channels);
@@ -108,7 +108,7 @@ TEST(Moments, OfClippedConstantsAndDeadChannels) {
     EXPECT_NEAR(mean[0][c][1][1].item<float>(), expected[c], 3e-6);  // 6 units in the last place
 }
 
-// A scale per channel behind ReLU, with and without a quantizer of its own.
+// A scale per channel after ReLU, with and without a quantizer of its own.
 TEST(Moments, OfProductsWithConstants) {
   test::NetworkBuilder net({4, 5, 4}, test::varied_parameters(2));
   const NodeId x = net.relu("relu", standard_norm(net, "bn", net.input(), 4));

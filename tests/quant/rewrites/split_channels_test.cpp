@@ -103,7 +103,7 @@ TEST(SplitChannels, TheFunctionStays) {
   }
 }
 
-// Behind the depthwise convolution all channels share a step; copies of one lie apart by parts of
+// After the depthwise convolution all channels share a step; copies of one lie apart by parts of
 // it.
 TEST(SplitChannels, CopiesAreShiftedBehindTheDepthwiseConvolutionToo) {
   const auto model = wide_network(3);
