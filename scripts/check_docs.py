@@ -6,7 +6,8 @@ check_docs.py [--root FOLDER] [--zsq PROGRAM]: prints each offence as file:line:
 there is one. Without PROGRAM only links, anchors and paths of *.md, docs/ and docs/log/ are checked; with it also
 every recipe, recipe key and flag of `zsq` that they show, and the lists of operators between the lines
 <!-- operators of KIND --> and <!-- end of operators -->, which --write makes anew from what the program says. KIND is
-onnx, onnx_constants, aten or counts. CHANGELOG.md and docs/log/ may name what was.
+onnx, onnx_constants, aten or counts. CHANGELOG.md and docs/log/ may name what was. scripts/prose.py
+adds how the documents are written: the length of sentences, and the field's terms, in the sources too.
 """
 import argparse
 import functools
@@ -16,6 +17,9 @@ import re
 import subprocess
 import sys
 import textwrap
+import types
+
+import prose
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 EXTERNAL = re.compile(r"(https?|mailto):")
@@ -255,6 +259,8 @@ def offences(root, zsq, write=False):
     documents = [document for document in documents if document.path.parent.name != "log"]
     for document in documents:
         yield from check_includes(root, document)
+    for path, number, message in prose.offences(root):
+        yield types.SimpleNamespace(path=path), number, message
     if zsq is None:
         return
     program = Program(zsq)

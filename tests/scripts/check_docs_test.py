@@ -92,6 +92,10 @@ class CheckDocs(unittest.TestCase):
         self.names("", "docs/log/a.md:1: links to none.md, which does not exist", {"log/a.md": "[a](none.md)\n"})
         self.names("", "docs/log/a.md:1: there is no file docs/none.svg", {"log/a.md": "`docs/none.svg`\n"})
 
+    def test_names_how_it_is_written(self):
+        self.names(" ".join(["word"] * 36), "README.md:1: a sentence of 36 words; 35 are the limit")
+        self.names("", 'docs/a.md:1: "behind"; the field says: after', {"a.md": "It is behind.\n"})
+
     def test_a_repeated_heading_has_a_numbered_anchor(self):
         self.accepts("# A\n# A\n[first](#a) [second](#a-1)\n")
 
