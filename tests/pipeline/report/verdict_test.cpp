@@ -70,7 +70,7 @@ std::map<const Experience*, std::map<std::string, std::vector<MeasuredRun>>> mea
 }
 
 // What is called as good lost a point at most or, of values, 1 % of their variance; what is called
-// nearly as good 2 points or 2.5 %. Each network of which images tell has a run that is.
+// nearly as good 2 points or 2.5 %. Each network whose images can tell has a run that is.
 TEST(Verdict, CallsGoodWhatLostLittle) {
   int networks = 0;
   for (const auto& [known, runs_of] : measured())
