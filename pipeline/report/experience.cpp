@@ -31,33 +31,33 @@ constexpr std::array<Band, 7> kClasses{{{0.06, kAsGood, "good", 0.0, 0.6, 0.9, 7
 
 // Few outputs have little divergence to lose: the same KL costs them more.
 constexpr std::array<Band, 4> kTwoClasses{{{0.012, kAsGood, "good", 0.0, 0.3, 0.3, 3, 0.93},
-                                           {0.06, kNearly, "good", 0.0, 0.0, 0.0, 3, 0.85},
-                                           {0.25, kMuchWorse, "bad", 0.0, 34.8, 47.8, 4},
-                                           {kNoLimit, kHardlyUsable, "bad", 4.1, 42.5, 46.2, 4}}};
-constexpr std::array<Band, 5> kFewClasses{{{0.007, kAsGood, "good", 0.0, 0.4, 0.4, 6, 0.85},
-                                           {0.06, kNearly, "good", 0.0, 1.4, 1.6, 7, 0.75},
-                                           {0.25, kLittleWorse, "fair", 0.0, 2.3, 2.3, 6},
+                                           {0.06, kNearly, "good", 0.0, 0.0, 0.4, 3, 0.85},
+                                           {0.25, kMuchWorse, "bad", 0.5, 34.8, 47.8, 4},
+                                           {kNoLimit, kHardlyUsable, "bad", 5.8, 42.5, 46.2, 4}}};
+constexpr std::array<Band, 5> kFewClasses{{{0.007, kAsGood, "good", 0.0, 0.3, 0.3, 6, 0.85},
+                                           {0.06, kNearly, "good", 0.0, 0.7, 1.3, 7, 0.75},
+                                           {0.25, kLittleWorse, "fair", 0.0, 2.1, 2.1, 7},
                                            {0.5, kMuchWorse, "bad", 3.1, 72.5, 74.0, 4},
-                                           {kNoLimit, kHardlyUsable, "bad", 15.4, 48.6, 71.7, 6}}};
-constexpr std::array<Band, 4> kOneLabel{{{0.012, kAsGood, "good", 0.0, 0.0, 0.4, 2, 0.93},
-                                         {0.06, kNearly, "good", 0.0, 0.0, 0.0, 2, 0.85},
-                                         {0.25, kMuchWorse, "bad", 0.0, 6.8, 6.8, 3},
-                                         {kNoLimit, kHardlyUsable, "bad", 3.6, 33.8, 46.1, 3}}};
+                                           {kNoLimit, kHardlyUsable, "bad", 15.9, 48.6, 71.7, 6}}};
+constexpr std::array<Band, 4> kOneLabel{{{0.012, kAsGood, "good", 0.0, 0.0, 0.0, 2, 0.93},
+                                         {0.06, kNearly, "good", 0.0, 0.0, 0.3, 2, 0.85},
+                                         {0.25, kMuchWorse, "bad", 0.9, 6.8, 6.8, 3},
+                                         {kNoLimit, kHardlyUsable, "bad", 5.6, 33.8, 46.1, 3}}};
 // The divergence is a sum over the labels: of many labels it is large where little is lost.
 constexpr std::array<Band, 4> kLabels{{{0.06, kAsGood, "good", 0.0, 0.1, 0.2, 8, 0.93},
-                                       {0.25, kNearly, "good", 0.0, 0.3, 0.3, 8, 0.84},
-                                       {1, kWorse, "fair", 0.0, 1.9, 3.2, 8},
+                                       {0.25, kNearly, "good", 0.0, 0.3, 0.7, 8, 0.84},
+                                       {1, kWorse, "fair", 0.1, 1.9, 3.2, 7},
                                        {kNoLimit, kHardlyUsable, "bad", 2.7, 23.4, 35.9, 8}}};
 
 // In per cent of the values' variance.
-constexpr std::array<Band, 4> kOneValue{{{0.004, kAsGood, "good", 0.0, 0.3, 0.3, 3, 0.92},
-                                         {0.03, kNearly, "good", 0.4, 2.0, 2.0, 4, 0.80},
-                                         {0.25, kWorse, "fair", 2.4, 25.9, 39.4, 4},
-                                         {kNoLimit, kHardlyUsable, "bad", 26.4, 97.5, 333.5, 4}}};
+constexpr std::array<Band, 4> kOneValue{{{0.004, kAsGood, "good", 0.0, 0.2, 0.3, 3, 0.92},
+                                         {0.03, kNearly, "good", 0.2, 2.0, 2.0, 3, 0.80},
+                                         {0.25, kWorse, "fair", 2.2, 25.9, 39.4, 4},
+                                         {kNoLimit, kHardlyUsable, "bad", 26.4, 97.5, 351.2, 4}}};
 constexpr std::array<Band, 4> kValues{{{0.012, kAsGood, "good", 0.2, 0.4, 0.6, 7, 0.98},
-                                       {0.03, kNearly, "good", 0.7, 2.1, 2.1, 4, 0.96},
-                                       {0.25, kWorse, "fair", 1.7, 11.8, 22.8, 7},
-                                       {kNoLimit, kHardlyUsable, "bad", 17.0, 85.0, 195.2, 7}}};
+                                       {0.03, kNearly, "good", 0.7, 1.7, 1.7, 3, 0.96},
+                                       {0.25, kWorse, "fair", 1.6, 11.0, 22.8, 7},
+                                       {kNoLimit, kHardlyUsable, "bad", 17.0, 85.0, 206.1, 7}}};
 
 constexpr const char *kTop1 = "points of top-1",
                      *kError = "% of the values' variance (squared error)";
