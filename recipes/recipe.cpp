@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "recipes/builtin.h"
+#include "recipes/keys.h"
+#include "recipes/overlays.h"
 #include "recipes/read_text.h"
 #include "recipes/values.h"
 
@@ -18,72 +20,14 @@ namespace zsq {
 namespace {
 
 namespace fs = std::filesystem;
+using recipes::is_section;
+using recipes::is_setting;
 using recipes::RawValue;
+using recipes::set_value;
+using recipes::unknown_key_message;
 
 [[noreturn]] void fail(const std::string& where, const std::string& message) {
   throw Error(ErrorCode::usage, where + ": " + message);
-}
-
-const std::vector<std::string>& setting_keys() {
-  static const auto all = [] {
-    std::vector<std::string> keys;
-    Recipe recipe;
-    visit_recipe_settings([&](const SettingInfo& info, auto&) { keys.emplace_back(info.key); },
-                          recipe);
-    return keys;
-  }();
-  return all;
-}
-
-std::string unknown_key_message(const std::string& key) {
-  const auto& keys = setting_keys();
-  std::string near = nearest_name(key, keys);
-  // "iterations" is far from "finetune.iterations" by edit distance, but plainly meant; of several
-  // such keys the shortest is.
-  if (near.empty())
-    for (const std::string& known : keys)
-      if (known.ends_with("." + key) && (near.empty() || known.size() < near.size())) near = known;
-  return "'" + key + "' is not a recipe key" +
-         (near.empty() ? "" : "; did you mean '" + near + "'?") +
-         " (`zsq recipes --settings` lists all keys)";
-}
-
-bool is_setting(const std::string& key) {
-  const auto& keys = setting_keys();
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-bool is_section(const std::string& key) {
-  const auto& keys = setting_keys();
-  return std::any_of(keys.begin(), keys.end(),
-                     [&](const std::string& known) { return known.starts_with(key + "."); });
-}
-
-// A preset is a set of keys: it replaces those that were given before it. Of the two forms of the
-// crop the last one counts.
-void replace_earlier(DataOptions& data, const std::string& key) {
-  if (key == "data.preset") static_cast<PreprocessingOptions&>(data) = {.preset = data.preset};
-  if (key == "data.resize" && data.resize) data.crop_fraction.reset();
-  if (key == "data.crop_fraction" && data.crop_fraction) data.resize.reset();
-}
-
-void set_value(Recipe& recipe, const std::string& key, const RawValue& raw,
-               const std::string& where) {
-  bool found = false;
-  visit_recipe_settings(
-      [&](const SettingInfo& info, auto& value) {
-        if (info.key != key) return;
-        found = true;
-        try {
-          recipes::parse_value(raw, value);
-          recipes::check_range(info, value);
-          replace_earlier(recipe.data, key);
-        } catch (const Error& error) {
-          fail(where, key + ": " + error.what());
-        }
-      },
-      recipe);
-  if (!found) fail(where, unknown_key_message(key));
 }
 
 struct Source {
@@ -109,18 +53,35 @@ Source find_source(const std::string& name, const fs::path& folder, const std::s
 
 class Loader {
  public:
-  explicit Loader(Recipe& recipe) : recipe_(recipe) {}
+  // `decided`: keys that are set after all files are read.
+  Loader(Recipe& recipe, std::set<std::string> decided)
+      : recipe_(recipe), decided_(std::move(decided)) {}
 
   // Names joined by '+', one after the other; a file's path may hold one, too.
   void load_joined(const std::string& names, const fs::path& folder, const std::string& where) {
     std::error_code unreachable;
-    if (fs::is_regular_file(folder / names, unreachable)) return load(names, folder, where);
+    if (names.find('+') == std::string::npos || fs::is_regular_file(folder / names, unreachable)) {
+      load(names, folder, where);
+      return;
+    }
+    joined_.emplace_back(recipe_, decided_);
     std::istringstream parts(names);
-    for (std::string part; std::getline(parts, part, '+');) load(part, folder, where);
+    for (std::string part; std::getline(parts, part, '+');) {
+      joined_.back().begin(part);
+      const auto kind = load(part, folder, where);
+      try {
+        joined_.back().end(kind);
+      } catch (const Error& error) {
+        fail(where + " " + names, error.what());
+      }
+    }
+    joined_.pop_back();
   }
 
  private:
-  void load(const std::string& name, const fs::path& folder, const std::string& where) {
+  // The kind that the file says, or that a built-in one has by its folder.
+  std::optional<RecipeKind> load(const std::string& name, const fs::path& folder,
+                                 const std::string& where) {
     // Each of a few files that extend the next one twice would be read twice as often.
     if (++loaded_ > kMaxLoaded)
       fail(where, "recipes extend more than " + std::to_string(kMaxLoaded) + " others");
@@ -131,26 +92,51 @@ class Loader {
       fail(where, "recipes extend each other in a circle: " + cycle + source.name);
     }
     chain_.push_back(source.name);
-    read(source);
+    const auto kind = read(source);
     chain_.pop_back();
+    return kind;
   }
 
-  void read(const Source& source) {
+  std::optional<RecipeKind> read(const Source& source) {
     try {
-      read_root(source, YAML::Load(source.text));
+      return read_root(source, YAML::Load(source.text));
     } catch (const YAML::Exception& error) {
       fail(source.name + ":" + std::to_string(error.mark.line + 1), "not YAML: " + error.msg);
     }
   }
 
-  void read_root(const Source& source, const YAML::Node& root) {
+  std::optional<RecipeKind> read_root(const Source& source, const YAML::Node& root) {
     if (!root.IsMap())
       fail(source.name,
            "a recipe is a map of sections (finetune: ..., quantize: ...); found something else");
     if (const YAML::Node parents = root["extends"])
       for (const std::string& parent : raw_value(parents, source, "extends").items)
         load_joined(parent, source.folder, place(source, parents));
+    const auto overrides = keys_in(source, root, "overrides"),
+               yields = keys_in(source, root, "yields");
+    for (auto& chain : joined_) chain.declare(overrides, yields);
+    const auto kind = kind_of(source, root["kind"]);
+    if (chain_.size() == 1 && joined_.empty()) recipe_.kind = kind.value_or(RecipeKind::recipe);
     read_map(source, root, "");
+    return kind;
+  }
+
+  static std::optional<RecipeKind> kind_of(const Source& source, const YAML::Node& node) {
+    if (node && !node.IsScalar()) fail(place(source, node), "'kind' is one word");
+    if (node)
+      return choice<RecipeKind>("kind of recipe", node.Scalar(), place(source, node) + ": ");
+    if (!source.folder.empty()) return std::nullopt;
+    return enum_of<RecipeKind>(source.name.substr(0, source.name.find('/')));
+  }
+
+  std::vector<std::string> keys_in(const Source& source, const YAML::Node& root,
+                                   const std::string& name) const {
+    const YAML::Node node = root[name];
+    if (!node) return {};
+    const auto keys = raw_value(node, source, name).items;
+    for (const std::string& key : keys)
+      if (!is_setting(key)) fail(place(source, node), name + ": " + unknown_key_message(key));
+    return keys;
   }
 
   void read_map(const Source& source, const YAML::Node& map, const std::string& prefix) {
@@ -171,18 +157,30 @@ class Loader {
     if (!name.IsScalar()) fail(where, "a key is a list or a map; a name was expected");
     const std::string key = prefix + name.Scalar();
     if (!seen.insert(key).second) fail(where, "'" + key + "' is given twice");
-    if (key == "extends") return;
-    if (key == "about" || key == "expects") {
+    if (key == "extends" || key == "kind" || key == "overrides" || key == "yields") return;
+    if (std::string* text = line_of(key)) {
       if (!value.IsScalar()) fail(where, "'" + key + "' is one line of text");
-      (key == "about" ? recipe_.about : recipe_.expects) = value.Scalar();
+      *text = value.Scalar();
     } else if (value.IsMap() && is_section(key)) {
       read_map(source, value, key + ".");
     } else if (!is_setting(key)) {
       fail(where, is_section(key) ? "'" + key + "' is a section; it holds 'name: value' lines"
                                   : unknown_key_message(key));
-    } else {
+    } else if (std::none_of(joined_.begin(), joined_.end(),
+                            [&](const auto& c) { return c.is_left_to_earlier(key); })) {
+      for (auto& chain : joined_) chain.note(key);
       set_value(recipe_, key, raw_value(value, source, key), where);
     }
+  }
+
+  // Lines for a reader, which a setting is not; those of the ten that users need are not inherited.
+  std::string* line_of(const std::string& key) {
+    if (key == "about") return &recipe_.about;
+    if (key == "expects") return &recipe_.expects;
+    for (const auto& [name, line] :
+         {std::pair{"when", &recipe_.when}, {"seconds", &recipe_.seconds}, {"loss", &recipe_.loss}})
+      if (key == name) return chain_.size() == 1 ? line : &inherited_;
+    return nullptr;
   }
 
   RawValue raw_value(const YAML::Node& node, const Source& source, const std::string& key) const {
@@ -203,7 +201,10 @@ class Loader {
   static constexpr int kMaxLoaded = 100;
 
   Recipe& recipe_;
+  const std::set<std::string> decided_;
+  std::vector<recipes::OverlayChain> joined_;  // the outermost one first
   std::vector<std::string> chain_;
+  std::string inherited_;  // a line that is not taken over
   int loaded_ = 0;
 };
 
@@ -211,7 +212,10 @@ class Loader {
 
 Recipe load_recipe(const std::string& name, const std::vector<std::string>& overrides) {
   Recipe recipe;
-  Loader(recipe).load_joined(name, {}, "recipe");
+  std::set<std::string> decided;
+  for (const std::string& override : overrides)
+    decided.insert(override.substr(0, override.find('=')));
+  Loader(recipe, std::move(decided)).load_joined(name, {}, "recipe");
   recipe.name = name;
   for (const std::string& override : overrides) apply_override(recipe, override);
   validate(recipe);

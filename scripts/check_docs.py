@@ -114,7 +114,7 @@ class Program:
         self.path = path
         self.keys = set(re.findall(r"^([a-z][\w.]*):", self.run("recipes", "--settings"), re.M))
         self.sections = {key[:at] for key in self.keys for at in range(len(key)) if key[at] == "."}
-        self.recipes = {line.split()[0] for line in self.run("recipes").splitlines() if line.strip()}
+        self.recipes = set(re.findall(r"^  (\S+)", self.run("recipes", "--all"), re.M))
         self.verbs = set(re.findall(r"^  ([a-z]+) ", self.run("--help"), re.M))
 
     def run(self, *arguments):

@@ -7,7 +7,7 @@ _zsq() {
   if ((COMP_CWORD == 1)); then
     words="$("$zsq" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z_]*\) .*/\1/p') --help --version"
   elif [[ $previous == --recipe || $verb == recipes && $current != -* ]]; then
-    words=$("$zsq" recipes 2>/dev/null | cut -d' ' -f1)
+    words=$("$zsq" recipes --all 2>/dev/null | sed -n 's/^  \([^ ]*\) .*/\1/p')
   elif [[ $previous == --set && $current != *=* ]]; then
     words=$("$zsq" recipes --settings 2>/dev/null | sed -n 's/^\([a-z][a-z_.]*\): .*/\1=/p')
     compopt -o nospace 2>/dev/null

@@ -46,6 +46,7 @@ Recipe resolve(const QuantizeOptions& options, Observer& observer) {
     recipe.quantize.activations.num_bits = options.scheme->activation_bits;
   }
   validate(recipe);
+  require_effect(recipe);
   require_fixed_schedule(recipe, parallel::current());
   warn_of_zero_points(recipe.quantize, observer);
   const bool has_data = !recipe.data.eval_data.empty();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Covers also cli/bench, cli/check, cli/compare, cli/console, cli/eval, cli/flags, cli/generate,
-// cli/inspect, cli/main, cli/manual_page, cli/quantize, cli/recipes, cli/run, cli/select,
+// cli/inspect, cli/main, cli/manual_page, cli/quantize, cli/run, cli/select,
 // cli/verbs, pipeline/version.
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -49,18 +49,6 @@ TEST_F(Cli, TheManualPageHasEveryVerbWithItsFlags) {
     EXPECT_EQ(flags.count("quiet"), 1u) << verb;
   }
   EXPECT_NE(page.find("\n.SH EXIT STATUS\n0 ok"), std::string::npos);
-}
-
-TEST_F(Cli, RecipesAreListedShownAndExplained) {
-  const Outcome list = run("recipes");
-  EXPECT_NE(list.out.find("paper/ait_resnet18_w4a4"), std::string::npos);
-  EXPECT_NE(list.out.find("66.83"), std::string::npos);
-  const Outcome shown = run("recipes paper/ait_resnet50_w4a4 --set process.seed=9");
-  EXPECT_NE(shown.out.find("superposed_share: 0.7"), std::string::npos) << shown.out;
-  EXPECT_NE(shown.out.find("seed: 9"), std::string::npos);
-  EXPECT_EQ(run("recipes " + write("again.yaml", shown.out)).out, shown.out);
-  EXPECT_NE(run("recipes --settings").out.find("quantize.weights.num_bits: 4\n"),
-            std::string::npos);
 }
 
 TEST_F(Cli, InspectTellsLayersAndBits) {

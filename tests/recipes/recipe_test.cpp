@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also core/enum_of, core/settings, quant/options, recipes/builtin, recipes/describe,
+// Covers also core/enum_of, core/settings, quant/options, recipes/describe,
 // recipes/options, train/options.
 #include "recipes/recipe.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
-#include <set>
-#include <sstream>
 
 #include "core/error.h"
 #include "tests/support/error_message.h"
@@ -32,53 +29,6 @@ std::string message_of(const std::function<void()>& action) {
 
 #define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << text
 
-// Keys whose lines differ between two recipes, but for name and description.
-std::set<std::string> changed_keys(const std::string& a, const std::string& b) {
-  const auto lines = [](const std::string& name) {
-    std::map<std::string, std::string> lines;  // by path of the key
-    std::vector<std::string> path;
-    std::istringstream text(to_yaml(load_recipe(name)));
-    for (std::string line; std::getline(text, line);) {
-      const auto start = line.find_first_not_of(' '), colon = line.find(':');
-      if (start == std::string::npos || colon == std::string::npos) continue;
-      path.resize(start / 2);
-      path.push_back(line.substr(start, colon - start));
-      std::string key;
-      for (const auto& part : path) key += (key.empty() ? "" : ".") + part;
-      lines[key] = line.substr(colon + 1);
-    }
-    return lines;
-  };
-  const auto before = lines(a), after = lines(b);
-  EXPECT_EQ(before.size(), after.size());
-  std::set<std::string> changed;
-  for (const auto& [key, value] : before)
-    if (key != "about" && key != "name" && after.at(key) != value) changed.insert(key);
-  return changed;
-}
-
-// A row is one step from another, and no row takes ranges on images of a network that has learnt
-// nothing.
-TEST(Recipe, RowsOfTheAblationAreWhatTheySay) {
-  using Keys = std::set<std::string>;
-  const std::string r = "ablation/";
-  EXPECT_EQ(changed_keys(r + "01_min_max", r + "02_mse_ranges"),
-            (Keys{"quantize.weights.range", "quantize.activations.range"}));
-  EXPECT_EQ(changed_keys(r + "02_mse_ranges", r + "13_reconstruct"),
-            (Keys{"reconstruct.iterations", "reconstruct.images",
-                  "reconstruct.augmentations_per_image"}));
-  EXPECT_EQ(changed_keys(r + "08_crossing_rate", r + "09_learned_scales"),
-            (Keys{"finetune.learnable_scales"}));
-  for (const std::string& name : recipe_names()) {
-    if (!name.starts_with(r)) continue;
-    const Recipe recipe = load_recipe(name);
-    const bool from_images = recipe.quantize.activations.range != ActivationRange::bn_statistics;
-    const bool whole_bank = !recipe.generate.bank.empty() &&
-                            (recipe.generate.bank_share == 1 || recipe.reconstruct.iterations > 0);
-    EXPECT_TRUE(!from_images || whole_bank || recipe.finetune.iterations > 0) << name;
-  }
-}
-
 TEST(Recipe, DefaultIsDeployW4A4WithEightBitEnds) {
   const Recipe recipe = load_recipe();
   EXPECT_EQ(recipe.name, "deploy");
@@ -94,44 +44,6 @@ TEST_F(RecipeTest, EveryBuiltInResolvesAndReadsBackFromItsResolvedForm) {
     EXPECT_FALSE(recipe.about.empty()) << name;
     const std::string file = write("resolved.yaml", to_yaml(recipe));
     EXPECT_EQ(to_yaml(load_recipe(file)), to_yaml(recipe)) << name;
-  }
-}
-
-// AIT table 1 and its schedule: 400 epochs of 200 iterations.
-TEST(Recipe, PaperRowsHoldThePublishedSettings) {
-  struct Row {
-    const char* name;
-    std::int64_t bits, batch, labels;
-    double warmup, crossing_rate, share;
-    const char* top1;
-  };
-  for (const Row& row : {Row{"resnet20_cifar10", 4, 200, 2, 4. / 400, 1e-3, 0.4, "91.23"},
-                         {"resnet20_cifar10", 5, 200, 2, 4. / 400, 1e-3, 0.4, "93.43"},
-                         {"resnet20_cifar100", 4, 200, 25, 4. / 400, 1e-3, 0.4, "65.40"},
-                         {"resnet20_cifar100", 5, 200, 25, 4. / 400, 1e-3, 0.4, "69.26"},
-                         {"resnet18", 4, 16, 250, 50. / 400, 1e-4, 0.4, "66.83"},
-                         {"resnet18", 5, 16, 250, 50. / 400, 1e-4, 0.4, "69.22"},
-                         {"resnet50", 4, 16, 100, 50. / 400, 1e-4, 0.7, "67.63"},
-                         {"resnet50", 5, 16, 100, 50. / 400, 1e-4, 0.7, "75.54"},
-                         {"mobilenet_v2", 4, 16, 250, 50. / 400, 1e-4, 0.4, "66.81"},
-                         {"mobilenet_v2", 5, 16, 250, 50. / 400, 1e-4, 0.4, "71.68"}}) {
-    const std::string bits = std::to_string(row.bits);
-    const Recipe r = load_recipe(std::string("paper/ait_") + row.name + "_w" + bits + "a" + bits);
-    EXPECT_EQ(r.quantize.mode, Mode::paper) << r.name;
-    EXPECT_EQ(r.quantize.weights.num_bits, row.bits) << r.name;
-    EXPECT_EQ(r.quantize.activations.num_bits, row.bits) << r.name;
-    EXPECT_EQ(r.quantize.first_last_bits, 0) << r.name;
-    EXPECT_TRUE(r.quantize.weights.range_every_step) << r.name;
-    EXPECT_EQ(r.quantize.activations.range, ActivationRange::ema) << r.name;
-    EXPECT_EQ(r.finetune.iterations, 400 * 200) << r.name;
-    EXPECT_EQ(r.finetune.batch_size, row.batch) << r.name;
-    EXPECT_DOUBLE_EQ(r.finetune.warmup, row.warmup) << r.name;
-    EXPECT_DOUBLE_EQ(r.finetune.crossing_rate, row.crossing_rate) << r.name;
-    EXPECT_EQ(r.finetune.inundation, Inundation::exact) << r.name;
-    EXPECT_EQ(r.generate.superposed_labels, row.labels) << r.name;
-    EXPECT_DOUBLE_EQ(r.generate.superposed_share, row.share) << r.name;
-    EXPECT_EQ(r.generate.latent_width, row.batch == 200 ? 64 : 100) << r.name;
-    EXPECT_HAS(r.expects, row.top1);
   }
 }
 
@@ -223,6 +135,9 @@ TEST_F(RecipeTest, OddFilesAreRefusedWithTheirPlace) {
   EXPECT_HAS(error("- finetune\n"), "a recipe is a map of sections");
   EXPECT_HAS(error("? [finetune, lr]\n: 1\n"), "odd.yaml:1: a key is a list or a map");
   EXPECT_HAS(error("about: []\n"), "odd.yaml:1: 'about' is one line of text");
+  EXPECT_HAS(error("\nkind: overlays\n"),
+             "odd.yaml:2: 'overlays' is not a kind of recipe; did you");
+  EXPECT_HAS(error("kind: [recipe]\n"), "odd.yaml:1: 'kind' is one word");
   EXPECT_HAS(error("finetune: [lr]\n"), "'finetune' is a section");
   EXPECT_HAS(error("finetune:\n  lr:\n"), "'finetune.lr' has no value");
   EXPECT_HAS(error(std::string("\0\1\2\x80", 4)), "odd.yaml");

@@ -19,8 +19,8 @@ elif said == "recipes --help":
     print("--settings  --set KEY=VALUE")
 elif said == "recipes --settings":
     print("finetune.iterations: 20\\n    steps\\nquantize.weights.num_bits: 4\\n    bits (2..8)")
-elif said == "recipes":
-    print("deploy     a\\ninstant    b\\nablation/01_min_max  c")
+elif said == "recipes --all":
+    print("Recipes\\n  deploy     a\\n  instant    b\\nRows\\n  ablation/01_min_max  c")
 elif said == "inspect --list_operators --format json":
     print('{{"first_opset": 7, "last_opset": 9, "onnx": ["Add", "Conv"], "onnx_constants": ["Mod"], "aten": ["add"]}}')
 elif "num_bits=9" in said:

@@ -31,6 +31,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(offered("quantize", "--recipe", "inst"), ["instant"])
         self.assertEqual(offered("recipes", "aut"), ["auto"])
 
+        self.assertEqual(offered("quantize", "--recipe", "paper/b"), ["paper/base", "paper/best", "paper/block_reconstruction"])
+
     def test_settings(self):
         self.assertIn("quantize.gptq.images=", offered("quantize", "--set", "quantize."))
 
