@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "pipeline/scheme.h"
+#include "recipes/effort.h"
 
 namespace zsq::cli {
 namespace {
@@ -205,6 +206,12 @@ std::vector<std::string> Flags::overrides() const {
 }
 
 Recipe Flags::recipe(const std::string& fallback) const {
+  if (has("effort")) {
+    if (has("recipe"))
+      throw Error(ErrorCode::usage,
+                  "--effort chooses a recipe, and --recipe names one; give only one of them");
+    return load_effort(choice<Effort>("effort", get("effort"), "--effort: "), overrides());
+  }
   return load_recipe(has("recipe") ? get("recipe") : fallback, overrides());
 }
 

@@ -49,7 +49,7 @@ class Flags {
 
   // Of --scheme and the flags declared by setting(), then --set, in this order: key=value.
   std::vector<std::string> overrides() const;
-  // --recipe with these overrides.
+  // --recipe, or what --effort stands for, with these overrides.
   Recipe recipe(const std::string& fallback = "deploy") const;
 
  private:

@@ -119,6 +119,10 @@ int quantize(const Arguments& arguments) {
   flags.text("output_path,o", "FOLDER", "where the results go");
   flags.text("recipe", "NAME|FILE",
              "settings of the run; `zsq recipes` lists them (default: auto)");
+  flags.text(
+      "effort", "LEVEL",
+      "seconds, minute, minutes or half_hour: chooses the recipe for you (EfficientNet-Lite0 "
+      "at W4A4 takes as long on two cores)");
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");

@@ -124,7 +124,7 @@ int recipes(const Arguments& arguments) {
         "those of the whole\n"
         "command for EfficientNet-Lite0 on two cores, of an overlay with all that it comes after; "
         "loss is in points\n"
-        "of top-1. `zsq recipes --all` lists the rest.\n");
+        "of top-1. `zsq quantize --effort` chooses for you; `zsq recipes --all` lists the rest.\n");
   }
   return 0;
 }

@@ -8,6 +8,8 @@ _zsq() {
     words="$("$zsq" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z_]*\) .*/\1/p') --help --version"
   elif [[ $previous == --recipe || $verb == recipes && $current != -* ]]; then
     words=$("$zsq" recipes --all 2>/dev/null | sed -n 's/^  \([^ ]*\) .*/\1/p')
+  elif [[ $previous == --effort ]]; then
+    words="seconds minute minutes half_hour"
   elif [[ $previous == --set && $current != *=* ]]; then
     words=$("$zsq" recipes --settings 2>/dev/null | sed -n 's/^\([a-z][a-z_.]*\): .*/\1=/p')
     compopt -o nospace 2>/dev/null

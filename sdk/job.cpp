@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/nearest_name.h"
+#include "core/choice.h"
 
 namespace zsq::sdk {
 namespace {
@@ -60,23 +60,30 @@ void require_not_cancelled(const zsq_job& job) {
     throw Error(ErrorCode::stopped, "the job was cancelled before it began; make a new one");
 }
 
-void set(QuantizeOptions& options, const std::string& key, const std::string& value) {
+void set(zsq_job& job, const std::string& key, const std::string& value) {
+  QuantizeOptions& options = job.options;
   if (key == "min_top1") {
     options.min_top1 = per_cent(key, value);
   } else if (key == "min_agreement") {
     options.min_agreement = per_cent(key, value);
   } else if (key == "resume") {
     options.resume = truth(key, value);
+  } else if (key == "effort") {
+    if (job.names_recipe)
+      throw Error(ErrorCode::usage,
+                  "effort chooses a recipe, and zsq_job_new() was given one; give it NULL");
+    job.effort = choice<Effort>("effort", value, "effort: ");
   } else if (key == "scheme") {
     const Scheme scheme = Scheme::parse(value);
-    options.recipe.quantize.weights.num_bits = scheme.weight_bits;
-    options.recipe.quantize.activations.num_bits = scheme.activation_bits;
+    set(job, "quantize.weights.num_bits", std::to_string(scheme.weight_bits));
+    set(job, "quantize.activations.num_bits", std::to_string(scheme.activation_bits));
   } else if (key.find('=') != std::string::npos) {
     throw Error(ErrorCode::usage, "'" + key + "' is not a key; key and value are two arguments");
   } else {
     Recipe changed = options.recipe;
     apply_override(changed, key + "=" + value);
     options.recipe = std::move(changed);
+    job.settings.push_back(key + "=" + value);
   }
 }
 

@@ -5,15 +5,21 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/observer.h"
 #include "pipeline/quantize.h"
+#include "recipes/effort.h"
 #include "sdk/zsq.h"
 
 struct zsq_job {
   zsq::QuantizeOptions options;
+  bool names_recipe = false;            // zsq_job_new() was given one
+  std::optional<zsq::Effort> effort;    // chooses the recipe when the run begins
+  std::vector<std::string> settings{};  // key=value, in the order in which they were set
   zsq_progress_callback on_progress = nullptr;
   void* progress_user = nullptr;
   zsq_message_callback on_message = nullptr;
@@ -53,8 +59,8 @@ class InUse {
 // Error(stopped) if the job was cancelled before it began.
 void require_not_cancelled(const zsq_job& job);
 
-// Sets a key as zsq_job_set() describes; the options keep their state if it throws.
-void set(QuantizeOptions& options, const std::string& key, const std::string& value);
+// Sets a key as zsq_job_set() describes; the job keeps its state if it throws.
+void set(zsq_job& job, const std::string& key, const std::string& value);
 
 // Error(usage) that names the argument.
 void require(const void* pointer, const char* name);

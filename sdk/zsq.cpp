@@ -32,6 +32,7 @@ zsq_status with_job(zsq_job* job,
 void quantize(zsq_job& job, const char* model, const char* output, char** report) {
   Callbacks callbacks(job);
   try {
+    if (job.effort) job.options.recipe = zsq::load_effort(*job.effort, job.settings);
     const zsq::QuantizeReport result = zsq::quantize(model, job.options, output, &callbacks);
     if (report) *report = copy_of(to_json(result));
   } catch (const zsq::Error& error) {
@@ -75,6 +76,7 @@ zsq_status zsq_job_new(const char* recipe, zsq_job** job, char** error) {
   return guarded(error, [&] {
     require(job, "job");
     auto made = std::make_unique<zsq_job>();
+    made->names_recipe = recipe != nullptr;
     if (recipe) made->options.recipe = zsq::load_recipe(recipe);
     *job = made.release();
   });
@@ -83,8 +85,7 @@ zsq_status zsq_job_new(const char* recipe, zsq_job** job, char** error) {
 void zsq_job_free(zsq_job* job) { delete job; }
 
 zsq_status zsq_job_set(zsq_job* job, const char* key, const char* value, char** error) {
-  return with_job(job, {{key, "key"}, {value, "value"}}, error,
-                  [&] { set(job->options, key, value); });
+  return with_job(job, {{key, "key"}, {value, "value"}}, error, [&] { set(*job, key, value); });
 }
 
 zsq_status zsq_job_on_progress(zsq_job* job, zsq_progress_callback callback, void* user,

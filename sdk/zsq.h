@@ -107,6 +107,8 @@ ZSQ_API void zsq_job_free(zsq_job* job);
 // One setting. Keys with a dot are those of recipes (`zsq recipes --settings` lists them with unit
 // and range), among them "process.seed", "process.threads" and "data.eval_data". Without a dot:
 //   scheme         bits of weights and activations, "W4A4"
+//   effort         of zsq_quantize(): "seconds", "minute", "minutes" or "half_hour", as for
+//                  `zsq quantize --effort`; for a job without a recipe of its own
 //   min_top1       per cent; zsq_quantize() gives ZSQ_ACCURACY_GATE below. Needs data.eval_data
 //   min_agreement  the same for the agreement with the original on held-out synthetic images
 //   resume         "true": go on from the checkpoint in the output folder, if there is one

@@ -107,13 +107,13 @@ def _taken(text: Any) -> str:
 class Job:
     """One run: settings first, then quantize(), inspect() or evaluate(), once."""
 
-    def __init__(self, recipe: Union[str, os.PathLike[str]], settings: Mapping[str, str]) -> None:
+    def __init__(self, recipe: Optional[Union[str, os.PathLike[str]]], settings: Mapping[str, str]) -> None:
         self._library, self._handle = load(), _JOB()
         self._events: "queue.SimpleQueue[Optional[Callable[[], object]]]" = queue.SimpleQueue()  # None: done
         self._on_progress = _ON_PROGRESS(self._note_progress)  # the two live as long as the job
         self._on_message = _ON_MESSAGE(self._note_message)
         self._viewer, self._ending = Viewer(), False
-        self._call("zsq_job_new", os.fsencode(recipe), ctypes.byref(self._handle))
+        self._call("zsq_job_new", None if recipe is None else os.fsencode(recipe), ctypes.byref(self._handle))
         for key, value in settings.items():
             self._call("zsq_job_set", self._handle, key.encode(), os.fsencode(value))
         self._call("zsq_job_on_progress", self._handle, self._on_progress, None)

@@ -93,7 +93,7 @@ def _ask(verb: str, recipe: Optional[Path], settings: Mapping[str, str], model: 
     paths = [model] if output is None else [model, output]
     if "torch" not in sys.modules:
         result: Dict[str, Any] = json.loads(
-            _library.Job(recipe or "deploy", settings).run("zsq_" + verb, *paths, show=show))
+            _library.Job(recipe if recipe or "effort" in settings else "deploy", settings).run("zsq_" + verb, *paths, show=show))
         return result
     words = [model] if output is None else [model, "--output_path", os.fspath(output)]
     words += [] if recipe is None else ["--recipe", os.fspath(recipe)]
@@ -110,7 +110,7 @@ def _folder(run: Union[Path, Report]) -> str:
 
 
 def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path] = None, *, example: Any = None,
-             recipe: Path = "auto", preset: Optional[Path] = None, progress: Watch = True,
+             recipe: Optional[Path] = None, effort: Optional[str] = None, preset: Optional[Path] = None, progress: Watch = True,
              eval_data: Optional[Path] = None, require_bn: bool = False, seed: Optional[int] = None,
              time_budget: Optional[Union[str, float]] = None, memory_limit: Optional[str] = None,
              target_size: Optional[str] = None, target_bops: Optional[str] = None, target_cost: Optional[str] = None,
@@ -124,6 +124,7 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
     scheme: bits of weights and activations, 2 to 8 each. None: those of the recipe, or of a target_*.
     output: the folder for model.onnx, report.html and the rest. None: NAME-SCHEME in the working folder.
     recipe: a built-in recipe or a YAML file. "auto" trains as far as time_budget allows, "instant" does not train.
+    effort: "seconds", "minute", "minutes" or "half_hour" chooses the recipe for you. With neither it is "auto".
     preset: preprocessing of images, by a name, preprocessor_config.json, or config.json of timm.
     progress: True for a bar, False for nothing, or a function that gets each zsq.Progress and may return False to stop.
     eval_data: real images to measure with; they never influence the result.
@@ -142,11 +143,13 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
         "quantize", common, scheme=scheme, mixed__target_size=target_size, mixed__target_bops=target_bops,
         mixed__target_cost=target_cost, mixed__cost_table=cost_table, data__eval_data=eval_data,
         model__require_bn=require_bn or None, data__preset=preset, process__seed=seed,
-        process__time_budget=time_budget, process__memory_limit=memory_limit, min_top1=min_top1,
+        process__time_budget=time_budget, process__memory_limit=memory_limit, effort=effort, min_top1=min_top1,
         min_agreement=min_agreement, resume=resume or None)
     folder = pathlib.Path(f"{name_of(model)}-{scheme or 'quantized'}" if output is None else output)
     with as_file(model, example, keep=folder) as path:
         try:
+            if recipe is None and effort is None:
+                recipe = "auto"
             return Report(_ask("quantize", recipe, settings, path, folder, show=viewer(progress)), folder)
         except ZsqError as error:
             if error.exit_code == ACCURACY_GATE:

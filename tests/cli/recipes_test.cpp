@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes as a person names them.
+// Recipes and efforts as a person names them.
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.h"
 
 namespace zsq {
@@ -40,11 +42,23 @@ TEST_F(Cli, RecipesOfUsersFitATerminal) {
   EXPECT_NE(list.find("`zsq recipes --all`"), std::string::npos) << list;
 }
 
-TEST_F(Cli, OverlaysThatMakeNoSenseAreUsageErrors) {
+TEST_F(Cli, OverlaysAndEffortsThatMakeNoSenseAreUsageErrors) {
   const std::string quantize = "quantize none.onnx -o " + path("out") + " ";
   expect_error(2, quantize + "--recipe instant+distill+tables",
                {"'tables' sets finetune.iterations to 0", "'distill' before it sets 800"});
   expect_error(2, quantize + "--recipe deploy+tables", {"'tables' ends the fine-tuning"});
+  expect_error(2, quantize + "--effort minute --recipe instant", {"give only one of them"});
+  expect_error(2, quantize + "--effort hour", {"--effort: 'hour' is not an effort", "half_hour"});
+}
+
+TEST_F(Cli, EffortIsRecordedAsTheRecipeItStandsFor) {
+  const Outcome done =
+      run("quantize " + tiny().model.string() + " --preset cifar10 --threads 1 " +
+          "--effort minute --scheme W4A8 --set process.agreement_images=0 -o " + path("out"));
+  ASSERT_EQ(done.code, 0) << done.err;
+  const auto report = nlohmann::json::parse(text_of(folder_ / "out" / "report.json"));
+  EXPECT_EQ(report["recipe"], "instant+gptq+tables");
+  EXPECT_EQ(report["scheme"], "W4A8");
 }
 
 }  // namespace

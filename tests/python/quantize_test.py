@@ -53,6 +53,12 @@ class Quantize(WithRuns):
                 self.assertEqual(self.bytes_of("out", name), self.bytes_of("shell", name), (scheme, name))
             self.assertEqual((report["scheme"], report["seed"]), (scheme, seed))
 
+    def test_an_effort_stands_for_a_recipe(self):
+        report = self.quantize(scheme="W4A8", recipe=None, effort="minute")
+        self.assertEqual((report["recipe"], report["scheme"]), ("instant+gptq+tables", "W4A8"))
+        self.assert_refused(2, "effort chooses a recipe", effort="minute")
+        self.assert_refused(2, "'hour' is not an effort", recipe=None, effort="hour")
+
     def test_a_model_in_memory_is_kept_beside_its_result(self):
         self.quantize("file")
         report = self.quantize("memory", model=tiny.network())

@@ -32,6 +32,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(offered("recipes", "aut"), ["auto"])
 
         self.assertEqual(offered("quantize", "--recipe", "paper/b"), ["paper/base", "paper/best", "paper/block_reconstruction"])
+        self.assertEqual(offered("quantize", "--effort", "min"), ["minute", "minutes"])
 
     def test_settings(self):
         self.assertIn("quantize.gptq.images=", offered("quantize", "--set", "quantize."))

@@ -71,6 +71,7 @@ TEST(C, UnknownRecipesAndKeysNameTheNearest) {
   expect_error(ZSQ_USAGE, good.set("process.seed", "-1"), "process.seed");
   expect_error(ZSQ_USAGE, good.set("scheme", "W4"), "W4");
   expect_error(ZSQ_USAGE, good.set("resume", "yes"), "'yes'");
+  expect_error(ZSQ_USAGE, good.set("effort", "minute"), "give it NULL");
   for (const char* value : {"", "ninety", "90 ", "101", "-1", "nan"})
     expect_error(ZSQ_USAGE, good.set("min_top1", value), "number from 0 to 100");
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/effort.h"
+
+#include <algorithm>
+
+namespace zsq {
+namespace {
+
+constexpr std::int64_t kBitsWithoutLoss = 6;  // instant is within a standard error of float
+constexpr std::int64_t kBitsOfTables = 4;     // of the table `normal`, which has 16 levels
+
+std::string training_free(Effort effort, std::int64_t weights, std::int64_t activations) {
+  if (effort == Effort::seconds || std::min(weights, activations) >= kBitsWithoutLoss)
+    return "instant";
+  std::string name = "instant+gptq";
+  if (weights == kBitsOfTables) name += "+tables";
+  if (effort == Effort::minutes) name += "+channel_correction";
+  return name;
+}
+
+}  // namespace
+
+Recipe load_effort(Effort effort, const std::vector<std::string>& overrides) {
+  Recipe asked;
+  for (const std::string& override : overrides) apply_override(asked, override);
+  const std::int64_t weights = asked.quantize.weights.num_bits;
+  const std::int64_t activations = asked.quantize.activations.num_bits;
+  const std::string name =
+      effort == Effort::half_hour ? "auto" : training_free(effort, weights, activations);
+  std::vector<std::string> settings{"quantize.weights.num_bits=" + std::to_string(weights),
+                                    "quantize.activations.num_bits=" + std::to_string(activations)};
+  if (effort == Effort::half_hour) settings.emplace_back("process.time_budget=30min");
+  if (name.ends_with("+channel_correction")) settings.emplace_back("quantize.split_expansion=20");
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  return load_recipe(name, settings);
+}
+
+}  // namespace zsq
