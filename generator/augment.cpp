@@ -16,6 +16,8 @@
 namespace zsq::generator {
 namespace {
 
+constexpr double kSmallestCrop = 0.5;  // of the image's area
+
 at::Tensor resample(const at::Tensor& images, const at::Tensor& rows, const at::Tensor& columns) {
   return at::matmul(at::matmul(rows, images), columns.transpose(-2, -1));
 }
@@ -60,7 +62,7 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
   const auto h = static_cast<double>(height), w = static_cast<double>(width);
   const auto uniform = at::rand({6, n}, stream, at::kFloat);
   const auto whole = uniform[0].ge(options.augment_share);
-  const auto area = uniform[1].mul(1 - options.crop_scale).add(options.crop_scale);
+  const auto area = uniform[1].mul(1 - kSmallestCrop).add(kSmallestCrop);
   const auto ratio = uniform[2].mul(2).sub(1).mul(std::log(4.0 / 3)).exp();
   Crops crops;
   crops.height = at::where(whole, h, area.div(ratio).sqrt().clamp_max(1).mul(h));

@@ -18,7 +18,7 @@ struct Crops {
 };
 
 // Random-resized-crop: of each image with probability augment_share, an area uniform in
-// [crop_scale, 1] of the image with log-uniform aspect ratio in [3/4, 4/3] (sides longer than the
+// [0.5, 1] of the image with log-uniform aspect ratio in [3/4, 4/3] (sides longer than the
 // image are cut to it), at a uniform place that need not be a whole pixel; half of them mirrored
 // where options.flip is set. The rest are the whole image.
 Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,

@@ -110,16 +110,17 @@ at::Tensor Generator::normalise(const at::Tensor& x, const std::string& name,
 
 at::Tensor Generator::forward(const LatentBatch& draw, Precision precision,
                               const cuda_kernels::BatchPart& part) const {
-  constexpr double kSlope = 0.2, kNoSlope = 1, kEps = 1e-5;
+  constexpr double kSlope = 0.2, kNoSlope = 1;
+  constexpr double kEps = 1e-5, kHiddenEps = 0.8;  // the second one as GDFQ and Qimera publish it
   const auto work = precision == Precision::bf16 ? at::kBFloat16 : at::kFloat;
   const auto weight = [&](const char* name) { return store_.at(name).to(work); };
   auto x =
       projected_map(latent(draw).to(work), weight("project.weight"), weight("project.bias"), map_);
   x = normalise(x, "norm0", draw, kEps, kNoSlope, part);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv1.weight"));
-  x = normalise(x, "norm1", draw, options_.hidden_bn_eps, kSlope, part);
+  x = normalise(x, "norm1", draw, kHiddenEps, kSlope, part);
   x = cuda_kernels::upsampled_conv(x, store_.at("conv2.weight"));
-  x = normalise(x, "norm2", draw, options_.hidden_bn_eps, kSlope, part);
+  x = normalise(x, "norm2", draw, kHiddenEps, kSlope, part);
   x = cuda_kernels::conv_to_image(x, store_.at("conv3.weight"), store_.at("conv3.bias"), 1);
   return normalised_pixels(x, image_, part, options_.pixel_mean, options_.pixel_deviation);
 }

@@ -57,7 +57,6 @@ struct ImageOptions {
   MomentsOver moments_over = MomentsOver::batch;
   double focal_gamma = 0;      // gamma of the weight (1 - p_y)^gamma
   double augment_share = 0.5;  // of the images of a batch
-  double crop_scale = 0.5;     // smallest share of the area that a crop keeps
   bool flip = true;
   // Of what learning takes: views with a part of another image.
   double mixup_share = 0, cutmix_share = 0;
@@ -136,9 +135,6 @@ void visit_image_settings(Visitor&& visit, Options& o) {
                     "share of a batch that is cropped and flipped before the teacher", "", 0, 1,
                     "IntraQ"},
         o.augment_share);
-  visit(SettingInfo{"generate.images.crop_scale", "smallest share of the area that a crop keeps",
-                    "", 0.01, 1},
-        o.crop_scale);
   visit(SettingInfo{"generate.images.flip", "mirror half of the cropped images"}, o.flip);
   visit(SettingInfo{"generate.images.mixup_share",
                     "share of the views that reconstruction and fine-tuning take of images to "

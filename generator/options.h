@@ -36,8 +36,7 @@ struct GeneratorOptions {
   std::int64_t latent_width = 0;  // 0: 64 for images up to 32 pixels, else 100
   double noise_scale = 1.0;
   bool conditional_mix_average =
-      false;                   // published: divide the mixed gamma and beta by K once more
-  double hidden_bn_eps = 0.8;  // published value
+      false;  // published: divide the mixed gamma and beta by K once more
   double lr = 1e-3, beta1 = 0.5, beta2 = 0.999;
   double bns_weight = 0.1;  // lambda of L_G = CE + lambda * L_BNS
   StatisticsOptions statistics;
@@ -82,9 +81,6 @@ void visit_generator_settings(Visitor&& visit, Options& o) {
   visit(SettingInfo{"generate.conditional_mix_average",
                     "divide mixed conditional gamma and beta by K (published code)"},
         o.conditional_mix_average);
-  visit(SettingInfo{"generate.hidden_bn_eps", "epsilon of the generator's hidden BatchNorm", "",
-                    1e-8, 1},
-        o.hidden_bn_eps);
   visit(SettingInfo{"generate.lr", "Adam learning rate", "", 0, 1}, o.lr);
   visit(SettingInfo{"generate.beta1", "Adam beta1", "", 0, 0.9999}, o.beta1);
   visit(SettingInfo{"generate.beta2", "Adam beta2", "", 0, 0.99999}, o.beta2);

@@ -107,7 +107,6 @@ struct GptqOptions {
   std::int64_t images = 32;
   double damping = 0.3;
   double error_compensation = 0;
-  std::int64_t positions = 1024;
 };
 
 struct QuantOptions {
@@ -186,9 +185,6 @@ void visit_gptq_settings(Visitor&& visit, Options& o) {
                     "share of the error of the preceding layers that a layer compensates", "", 0, 1,
                     "GPTAQ"},
         o.error_compensation);
-  visit(SettingInfo{"quantize.gptq.positions",
-                    "spatial positions of each image that are sampled in a layer", "", 1, 1e9},
-        o.positions);
 }
 
 template <class Visitor, class Options>

@@ -15,6 +15,8 @@
 namespace zsq::quant {
 namespace {
 
+constexpr std::int64_t kPositions = 1024;  // of each image of a layer, at most
+
 using models::Block;
 using models::Graph;
 using models::NodeId;
@@ -80,8 +82,7 @@ class RoundingWalk {
     const auto& node = job_.student.graph[site.layer];
     const Graph before = pair_.teachers_part(block.entry, teacher_.graph[layer].inputs[0]);
     const Graph students = pair_.students_part(block.entry, node.inputs[0]);
-    InputMomentsSum sum(node, teacher_.parameters.at(site.parameter),
-                        job_.student.options.gptq.positions,
+    InputMomentsSum sum(node, teacher_.parameters.at(site.parameter), kPositions,
                         stream_seed(job_.seed, "hessian", static_cast<std::uint64_t>(layer)));
     for (std::size_t i = 0; i < values_.of_float().size(); ++i) {
       const auto x = run_part(before, teacher_.parameters, values_.of_float()[i]);
