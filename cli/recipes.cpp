@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
+#include <utility>
 
 #include "cli/flags.h"
 #include "cli/verbs.h"

@@ -2,6 +2,7 @@
 #include "recipes/overlays.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 

@@ -2,6 +2,7 @@
 // A chain of names, as instant+gptq+tables: a recipe, then overlays, each of which sets some keys.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
