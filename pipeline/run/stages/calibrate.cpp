@@ -12,10 +12,12 @@
 namespace zsq::pipeline {
 namespace {
 
-// A stage that may be undone needs one before it.
-bool begins_with_it(const Recipe& recipe, const models::Model& /*network*/) {
-  return recipe.process.automatic ||
-         (!rounds_on_images(recipe) && recipe.reconstruct.iterations == 0 &&
+// A stage that may be undone needs one before it, and channel correction needs ranges.
+bool begins_with_it(const Recipe& recipe, const models::Model& network) {
+  if (recipe.process.automatic) return true;
+  if (rounds_on_images(recipe)) return false;
+  return kChannelCorrection.applies(recipe, network) ||
+         (recipe.reconstruct.iterations == 0 &&
           (recipe.finetune.iterations == 0 || undoes_stages(recipe)));
 }
 

@@ -61,6 +61,13 @@ TEST(StageKinds, CalibrateBeforeWhatMayBeUndone) {
   EXPECT_TRUE(kFirstCalibration.applies(recipe, network(1)));
 }
 
+TEST(StageKinds, CalibrateBeforeChannelsAreCorrected) {
+  Recipe recipe = load_recipe("deploy_w2");
+  EXPECT_FALSE(kFirstCalibration.applies(recipe, network(1)));
+  recipe.quantize.channel_correction = 8;
+  EXPECT_TRUE(kFirstCalibration.applies(recipe, network(1)));
+}
+
 TEST(StageKinds, StateMemoryWhereTheyKeepValues) {
   for (const StageKind* kind : stage_kinds()) {
     const bool calibrates = kind == &kFirstCalibration || kind == &kCalibration;
