@@ -58,7 +58,7 @@ std::span<const StageKind* const> stage_kinds();
 constexpr double kCorrectionPassesPerImage = 10;
 
 extern const StageKind kFirstCalibration, kRounding, kCalibration, kChannelCorrection,
-    kReconstruction, kSecondChannelCorrection, kFineTuning;
+    kReconstruction, kFineTuning;
 
 // Whether weights are rounded by what layers read of images. A run that plans itself does so even
 // where its recipe names another rounding.

@@ -14,9 +14,8 @@ constexpr double kOptimisedPerStep = 3;
 }  // namespace
 
 std::span<const StageKind* const> stage_kinds() {
-  static constexpr std::array kinds{
-      &kFirstCalibration,        &kRounding,  &kCalibration, &kChannelCorrection, &kReconstruction,
-      &kSecondChannelCorrection, &kFineTuning};
+  static constexpr std::array kinds{&kFirstCalibration,  &kRounding,       &kCalibration,
+                                    &kChannelCorrection, &kReconstruction, &kFineTuning};
   return kinds;
 }
 

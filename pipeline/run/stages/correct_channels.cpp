@@ -15,13 +15,6 @@ bool correction_applies(const Recipe& recipe, const models::Model& network) {
          (!recipe.process.automatic || quant::has_depthwise(network));
 }
 
-// Blocks that were reconstructed have other moments. A run that does not undo stages has one
-// correction, as its recipe says.
-bool second_correction_applies(const Recipe& recipe, const models::Model& network) {
-  return recipe.process.automatic && recipe.reconstruct.iterations > 0 &&
-         correction_applies(recipe, network);
-}
-
 StageSeconds correction_seconds(StageContext& context) {
   const auto images = context.learning.count(context.run.recipe.quantize.channel_correction);
   const double all =
@@ -53,13 +46,6 @@ void correct_channels(StageContext& context, quant::Student& student, RunState&,
 const StageKind kChannelCorrection{
     .name = [](const Recipe&) -> std::string { return "channel correction"; },
     .applies = correction_applies,
-    .seconds = correction_seconds,
-    .memory = correction_memory,
-    .run = correct_channels};
-
-const StageKind kSecondChannelCorrection{
-    .name = [](const Recipe&) -> std::string { return "second channel correction"; },
-    .applies = second_correction_applies,
     .seconds = correction_seconds,
     .memory = correction_memory,
     .run = correct_channels};
