@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 
@@ -12,9 +13,32 @@
 namespace zsq::cli {
 namespace {
 
+// As COCO's tools list it.
+void print_boxes(const BoxReport& report) {
+  const eval::BoxMeasures& m = report.measures;
+  const auto line = [](const char* name, double value, const char* of) {
+    if (std::isnan(value))
+      std::printf("%-6s      -    %s\n", name, of);
+    else
+      std::printf("%-6s %6.2f %%  %s\n", name, value, of);
+  };
+  line("AP", m.ap, "IoU 0.50 to 0.95");
+  line("AP50", m.ap50, "IoU 0.50");
+  line("AP75", m.ap75, "IoU 0.75");
+  line("AP", m.ap_small, "small, up to 32 x 32 pixels");
+  line("AP", m.ap_medium, "medium");
+  line("AP", m.ap_large, "large, from 96 x 96 pixels");
+  line("AR@100", m.ar100, "IoU 0.50 to 0.95, 100 boxes per image and category");
+  std::printf("%lld boxes, %lld detections, layout %s, categories %s",
+              static_cast<long long>(m.boxes), static_cast<long long>(m.detections),
+              report.layout.c_str(), report.categories.c_str());
+}
+
 void print(const EvalReport& report) {
   const auto images = static_cast<long long>(report.images);
-  if (report.measured == "pixels")
+  if (report.boxes)
+    print_boxes(*report.boxes);
+  else if (report.measured == "pixels")
     std::printf("pixel accuracy %.2f %%  mean IoU %.2f %%", report.pixel_accuracy, report.mean_iou);
   else if (report.labels)
     std::printf("mean average precision %.2f %%  F1 %.2f %%  labels right at 0.5 %.2f %%",
@@ -45,8 +69,8 @@ int eval(const Arguments& arguments) {
       "zsq eval MODEL --data PATH --preset NAME|FILE",
       "A float model, an exported model or the output folder of a run on real images: top-1\n"
       "and top-5, of sets of labels mean average precision and F1, of segmentation pixel\n"
-      "accuracy and mean IoU, and with --against how near its outputs are to those of the\n"
-      "float model, for which no labels are needed.\n"
+      "accuracy and mean IoU, of detectors COCO's AP (--annotations), and with --against how\n"
+      "near its outputs are to those of the float model, for which no labels are needed.\n"
       "PATH: an image folder per class, CIFAR binaries, JPEGImages with SegmentationClass,\n"
       "a folder of images, or an npz with images and labels.");
   flags.positional("model", 1);
@@ -54,6 +78,12 @@ int eval(const Arguments& arguments) {
   flags.preprocessing();
   flags.setting("max_images", "N", "the first N images only", "data.eval_images");
   flags.setting("batch_size", "N", "images per forward pass", "data.eval_batch_size");
+  flags.setting("annotations", "FILE",
+                "COCO JSON with the boxes of the images: measures a detector", "data.annotations");
+  flags.setting("boxes", "LAYOUT",
+                "of a detector's outputs, where names and shapes do not tell: yolov8, yolov5, ssd, "
+                "yunet, decoded",
+                "data.boxes");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
   flags.text("sysnoise", "SOURCES",
              "how far predictions move where a deployment decodes, resizes or computes in another "

@@ -21,6 +21,12 @@ void print_accuracy(const char* who, const std::optional<Accuracy>& a) {
                 static_cast<long long>(a->images));
 }
 
+void print_boxes(const char* who, const std::optional<eval::BoxMeasures>& boxes) {
+  if (boxes)
+    std::printf("%-10s AP %.2f %%  AP50 %.2f %%  (%lld boxes)\n", who, boxes->ap, boxes->ap50,
+                static_cast<long long>(boxes->boxes));
+}
+
 // Layers by their bits, as W4A8: the number of layers that have them.
 void print_bits(const QuantizeReport& r) {
   std::map<std::string, int> counts;
@@ -69,6 +75,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   if (r.preprocessing.empty() || !r.pixel_range_known)
     std::printf("%-10s %s\n", "pixels", r.pixels.c_str());
   for (const auto& note : r.notes) std::printf("%-10s %s\n", "note", note.c_str());
+  print_boxes("teacher", r.teacher_boxes);
+  print_boxes("student", r.student_boxes);
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   for (const SyntheticResult& s : r.synthetic) {

@@ -16,7 +16,8 @@ namespace zsq::eval {
 
 struct Batch {
   at::Tensor images;  // f32 [N, 3, H, W], preprocessed
-  // int64 [N]; bool [N, L] where an image has several; int64 [N, H, W] of masks
+  // int64 [N]; bool [N, L] where an image has several; int64 [N, H, W] of masks; f64 [N, 7] of
+  // images with boxes (eval/boxed_images.h)
   at::Tensor labels;
 };
 
@@ -43,7 +44,8 @@ std::unique_ptr<ImageSource> open_data(const std::string& path, const Preprocess
 
 // data.eval_data by the preprocessing of `options`, whose size is given where images have to be
 // decoded (npz needs no preprocessing); through data.eval_cache if that is set and the images
-// are encoded (see eval/image_cache.h). What the cache does, the observer is told.
+// are encoded (see eval/image_cache.h). What the cache does, the observer is told. With
+// data.annotations they are BoxedImages, which no cache holds.
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer);
 
 // Files that are decoded whenever they are asked for: not CIFAR's records, an npz or a cache.

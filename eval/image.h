@@ -60,8 +60,9 @@ Image resize_opencv(const Image& image, std::int64_t height, std::int64_t width,
 // repeated in the conversion to RGB. (255, 0, 0) becomes Y 81, Cb 90, Cr 240, and (254, 0, 0).
 Image through_nv12(const Image& image);
 
-// The part [top, top + height) x [left, left + width); what lies outside the image is black.
+// The part [top, top + height) x [left, left + width); what lies outside the image is
+// grey, all three values `grey`.
 Image crop(const Image& image, std::int64_t top, std::int64_t left, std::int64_t height,
-           std::int64_t width);
+           std::int64_t width, std::uint8_t grey = 0);
 
 }  // namespace zsq::eval

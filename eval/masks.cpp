@@ -42,6 +42,7 @@ class MaskedImages : public ImageSource {
     of_masks_.interpolation = Interpolation::nearest;
     of_masks_.resizer = Resizer::pillow;
     of_masks_.chroma_subsampling = ChromaSubsampling::none;
+    of_masks_.letterbox_grey = 0;
   }
 
   std::int64_t size() const override { return images_.size(); }

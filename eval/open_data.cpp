@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "eval/boxed_images.h"
 #include "eval/image_cache.h"
 #include "eval/sources.h"
 
@@ -57,6 +58,15 @@ std::unique_ptr<ImageSource> open_data(const std::string& path,
 
 std::unique_ptr<ImageSource> open_data(const DataOptions& options, Observer& observer) {
   const bool preprocessed = fs::path(options.eval_data).extension() == ".npz";
+  if (!options.annotations.empty()) {
+    if (!fs::is_directory(options.eval_data))
+      throw Error(ErrorCode::bad_input, "'" + options.eval_data +
+                                            "' is no folder; expected the one that holds the "
+                                            "images of " +
+                                            options.annotations);
+    return std::make_unique<BoxedImages>(read_coco(options.annotations), options.eval_data,
+                                         resolve(options, {}));
+  }
   auto source = open_data(options.eval_data, preprocessed ? Preprocessing() : resolve(options, {}));
   if (options.eval_cache.empty()) return source;
   if (const auto* files = dynamic_cast<const ImageFiles*>(source.get()))

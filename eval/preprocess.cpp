@@ -33,18 +33,13 @@ std::int64_t centre_offset(std::int64_t side, std::int64_t part) {
   return side < part ? -((part - side) / 2) : whole(std::nearbyint(real(side - part) / 2));
 }
 
-Image centre(const Image& image, ImageSize size) {
-  return crop(image, centre_offset(image.height, size.height),
-              centre_offset(image.width, size.width), size.height, size.width);
-}
-
 // The side that a share of it is left of by cropping.
 std::int64_t uncropped(std::int64_t side, const Preprocessing& p) {
   return p.resize > 0 ? side * p.resize / std::min(p.size.height, p.size.width)
                       : whole(std::floor(real(side) / p.crop_fraction));
 }
 
-ImageSize covering(const Image& image, const Preprocessing& p) {
+ImageSize covering(ImageSize image, const Preprocessing& p) {
   const ImageSize target{uncropped(p.size.height, p), uncropped(p.size.width, p)};
   if (p.resize > 0 || target.height == target.width) {
     const auto shorter = std::min(image.height, image.width);
@@ -57,7 +52,13 @@ ImageSize covering(const Image& image, const Preprocessing& p) {
           whole(std::nearbyint(real(image.width) / ratio))};
 }
 
-Image crop_then_resize(const Image& image, const Preprocessing& p) {
+// The part that crop_then_resize takes.
+struct Part {
+  std::int64_t top, left;
+  ImageSize size;
+};
+
+Part part_of(ImageSize image, const Preprocessing& p) {
   const double fraction =
       p.resize > 0 ? real(std::min(p.size.height, p.size.width)) / real(p.resize) : p.crop_fraction;
   const double scale = fraction * std::min(real(image.height) / real(p.size.height),
@@ -66,23 +67,34 @@ Image crop_then_resize(const Image& image, const Preprocessing& p) {
   const auto side = [&](std::int64_t of) {
     return std::max<std::int64_t>(1, whole(std::floor(real(of) * scale + 1e-9)));
   };
-  const std::int64_t height = side(p.size.height), width = side(p.size.width);
-  return resized(
-      crop(image, (image.height - height + 1) / 2, (image.width - width + 1) / 2, height, width),
-      p.size, p);
+  const ImageSize size{side(p.size.height), side(p.size.width)};
+  return {(image.height - size.height + 1) / 2, (image.width - size.width + 1) / 2, size};
+}
+
+// The whole image and what it is resized to.
+ImageSize resized_size(ImageSize image, const Preprocessing& p) {
+  if (p.crop_order == CropOrder::resize_then_crop) return covering(image, p);
+  if (p.crop_order == CropOrder::stretch)
+    return {uncropped(p.size.height, p), uncropped(p.size.width, p)};
+  const double ratio =
+      std::min(real(p.size.height) / real(image.height), real(p.size.width) / real(image.width));
+  const auto side = [&](std::int64_t of) {
+    return std::max<std::int64_t>(1, whole(std::nearbyint(real(of) * ratio)));
+  };
+  return {side(image.height), side(image.width)};
 }
 
 Image of_size(const Image& image, const Preprocessing& p, const std::string& name) {
-  switch (p.crop_order) {
-    case CropOrder::resize_then_crop:
-      return centre(resized(image, covering(image, p), p), p.size);
-    case CropOrder::crop_then_resize:
-      return crop_then_resize(image, p);
-    case CropOrder::stretch:
-      return centre(resized(image, {uncropped(p.size.height, p), uncropped(p.size.width, p)}, p),
-                    p.size);
-    case CropOrder::none:
-      break;
+  const ImageSize size{image.height, image.width};
+  if (p.crop_order == CropOrder::crop_then_resize) {
+    const Part part = part_of(size, p);
+    return resized(crop(image, part.top, part.left, part.size.height, part.size.width), p.size, p);
+  }
+  if (p.crop_order != CropOrder::none) {
+    const ImageSize whole_size = resized_size(size, p);
+    return crop(resized(image, whole_size, p), centre_offset(whole_size.height, p.size.height),
+                centre_offset(whole_size.width, p.size.width), p.size.height, p.size.width,
+                p.crop_order == CropOrder::letterbox ? p.letterbox_grey : std::uint8_t{0});
   }
   if (image.height == p.size.height && image.width == p.size.width) return image;
   const auto text = [](std::int64_t height, std::int64_t width) {
@@ -96,6 +108,19 @@ Image of_size(const Image& image, const Preprocessing& p, const std::string& nam
 }
 
 }  // namespace
+
+Box shown_part(ImageSize image, const Preprocessing& p) {
+  if (p.crop_order == CropOrder::none) return {0, 0, real(image.width), real(image.height)};
+  if (p.crop_order == CropOrder::crop_then_resize) {
+    const Part part = part_of(image, p);
+    return {real(part.left), real(part.top), real(part.size.width), real(part.size.height)};
+  }
+  const ImageSize size = resized_size(image, p);
+  const double x = real(image.width) / real(size.width), y = real(image.height) / real(size.height);
+  return {x * real(centre_offset(size.width, p.size.width)),
+          y * real(centre_offset(size.height, p.size.height)), x * real(p.size.width),
+          y * real(p.size.height)};
+}
 
 Image fit(const Image& image, const Preprocessing& p, const std::string& name) {
   switch (p.chroma_subsampling) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 
+#include "eval/box_measures.h"
 #include "eval/image.h"
 #include "eval/preprocessing.h"
 
@@ -19,9 +20,17 @@ namespace zsq::eval {
 //     down, is resized.
 //   stretch: to H x W or, with f or R, to floor(H / f) x floor(W / f) or H R / min(H, W) x
 //     W R / min(H, W), of which the centre is taken (timm's squash).
+//   letterbox: the whole image, as large as fits into H x W with its aspect ratio, its sides
+//   rounded
+//     to the nearest; the rest, an odd pixel below or to the right, is grey (YOLO's LetterBox). R
+//     and f have no part in it.
 //   none: Error(bad_input) names `name` where the image has another size.
 // Before or after that, the image goes through NV12 where data.chroma_subsampling says so.
 Image fit(const Image& image, const Preprocessing& preprocessing, const std::string& name);
+
+// What of an image fit() gives the network, in pixels of the image: x of its input, of W pixels,
+// lies at left + x width / W.
+Box shown_part(ImageSize image, const Preprocessing& preprocessing);
 
 // An image file, decoded as data.decoder says, then fit().
 Image read_image(const std::filesystem::path& path, const Preprocessing& preprocessing);

@@ -26,6 +26,7 @@ struct Preprocessing {
   ChannelOrder channel_order = ChannelOrder::rgb;  // of 3 channels
   Decoder decoder = Decoder::opencv;
   ChromaSubsampling chroma_subsampling = ChromaSubsampling::none;
+  std::uint8_t letterbox_grey = 114;  // Ultralytics' YOLO; of masks 0
 
   std::int64_t channels() const { return static_cast<std::int64_t>(mean.size()); }
   // What the network's channel c receives for a pixel of 0 to 255, the lowest and highest of it

@@ -20,11 +20,11 @@ struct ImageSize {
   }
 };
 
-enum class CropOrder { resize_then_crop, crop_then_resize, stretch, none };
+enum class CropOrder { resize_then_crop, crop_then_resize, stretch, letterbox, none };
 template <>
 struct EnumNames<CropOrder> {
-  static constexpr std::array<std::string_view, 4> names{"resize_then_crop", "crop_then_resize",
-                                                         "stretch", "none"};
+  static constexpr std::array<std::string_view, 5> names{"resize_then_crop", "crop_then_resize",
+                                                         "stretch", "letterbox", "none"};
 };
 
 enum class Interpolation { nearest, box, bilinear, hamming, bicubic, lanczos };
@@ -88,7 +88,8 @@ void visit_preprocessing_keys(Visitor&& visit, Options& o) {
   visit(SettingInfo{"data.crop_order",
                     "resize_then_crop keeps the aspect ratio and takes the centre; "
                     "crop_then_resize takes the centre first; stretch ignores the aspect ratio; "
-                    "none expects images of data.size; auto: the preset's, else resize_then_crop"},
+                    "letterbox shows the whole image, with grey (114) beside it; none expects "
+                    "images of data.size; auto: the preset's, else resize_then_crop"},
         o.crop_order);
   visit(SettingInfo{"data.resize",
                     "shorter side of the whole image when data.size is cut from it, another form "

@@ -143,9 +143,9 @@ Image resize(const Image& image, std::int64_t height, std::int64_t width, Interp
 }
 
 Image crop(const Image& image, std::int64_t top, std::int64_t left, std::int64_t height,
-           std::int64_t width) {
+           std::int64_t width, std::uint8_t grey) {
   Image result{height, width, {}};
-  result.pixels.resize(static_cast<std::size_t>(height * width * kChannels));
+  result.pixels.resize(static_cast<std::size_t>(height * width * kChannels), grey);
   const auto begin = std::max<std::int64_t>(0, left), end = std::min(image.width, left + width);
   for (std::int64_t y = std::max<std::int64_t>(0, top); y < std::min(image.height, top + height);
        ++y)

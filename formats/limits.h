@@ -44,6 +44,12 @@ inline constexpr std::uint64_t kMaxProgramJsonBytes = 16 << 20;      // graph of
 inline constexpr std::uint64_t kMaxConfigBytes = 16 << 20;           // config.json, index of shards
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;  // as its reference reader has
 
+// Annotations of images (COCO): each image and category is looked at together, each box with 100
+// detections.
+inline constexpr std::uint64_t kMaxAnnotationBytes = 128 << 20;
+inline constexpr std::size_t kMaxAnnotatedImages = 200'000, kMaxAnnotatedBoxes = 1'000'000;
+inline constexpr std::size_t kMaxBoxesOfImage = 10'000, kMaxAnnotatedCategories = 10'000;
+
 // ONNX: an empty node or attribute takes two bytes in the file and a hundred in memory.
 inline constexpr std::size_t kMaxOnnxNodes = 50'000, kMaxOnnxAttributes = 32;
 inline constexpr std::size_t kMaxOnnxValues = 100'000;  // inputs and outputs of the graph

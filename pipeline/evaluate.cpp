@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "core/stopwatch.h"
+#include "eval/box_counts.h"
+#include "eval/boxed_images.h"
 #include "eval/evaluate.h"
 #include "losses/divergence.h"
 #include "models/inference.h"
@@ -76,8 +78,14 @@ std::string measured_by(const models::OutputRow& row, const at::Tensor& labels) 
 // What is counted of the batches.
 class Counts {
  public:
-  Counts(const models::OutputRow& row, const at::Tensor& labels, bool against)
-      : row_(row), measured_(measured_by(row, labels)), against_(against), difference_(row) {
+  // `boxes`: null where the data has none.
+  Counts(const models::OutputRow& row, const at::Tensor& labels, bool against,
+         eval::BoxCounts* boxes)
+      : row_(row),
+        measured_(boxes ? "boxes" : measured_by(row, labels)),
+        against_(against),
+        difference_(row),
+        boxes_(boxes) {
     if (measured_ == "nothing" && !against) refuse_unlabelled(row, labels);
   }
 
@@ -90,6 +98,7 @@ class Counts {
       classes_.add(losses::class_logits(row_, own), labels);
       return classes_.figures();
     }
+    if (boxes_) boxes_->add(own, labels);
     if (measured_ == "labels") {
       scores_.push_back(own);
       label_sets_.push_back(labels.clone());  // the batch's memory is filled anew
@@ -114,6 +123,10 @@ class Counts {
     } else if (measured_ == "pixels") {
       report.pixel_accuracy = pixels_.pixel_accuracy();
       report.mean_iou = pixels_.mean_iou();
+    } else if (boxes_) {
+      const eval::BoxHead& head = boxes_->head();
+      report.boxes = {boxes_->result(), std::string(enum_name(head.layout)),
+                      head.by_id ? "by id" : "in order"};
     }
     if (against_) report.difference = difference_.result();
     return report;
@@ -126,6 +139,7 @@ class Counts {
   pipeline::OutputComparison difference_;
   eval::ClassCounts classes_;
   eval::MapCounts pixels_;
+  eval::BoxCounts* boxes_;
   std::vector<at::Tensor> scores_, label_sets_;
 };
 
@@ -145,10 +159,15 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   const auto source = eval::open_data(data, observer);
   const eval::Batch first = source->load(0, 1);
   pipeline::require_input_shape(model, first.images, data.eval_data);
-  if (first.labels.dim() == 2) require_label_outputs(model, first.labels.size(1), data.eval_data);
+  const auto* boxed = dynamic_cast<const eval::BoxedImages*>(source.get());
+  std::optional<eval::BoxCounts> boxes;
+  if (boxed)
+    boxes.emplace(model.graph, model.classes, boxed->file(), data);
+  else if (first.labels.dim() == 2)
+    require_label_outputs(model, first.labels.size(1), data.eval_data);
   // What the outputs mean, the float model tells where there is one.
   const auto& row = (against ? other : model).graph.signature.kind;
-  Counts counts(row, first.labels, against);
+  Counts counts(row, first.labels, against, boxes ? &*boxes : nullptr);
   const models::Inference infer(model.graph, model.parameters);
   std::optional<models::Inference> infer_other;
   if (against) infer_other.emplace(other.graph, other.parameters);
@@ -200,6 +219,10 @@ std::string to_json(const EvalReport& report) {
     json.update({{"label_accuracy", report.labels->accuracy},
                  {"f1", report.labels->f1},
                  {"mean_average_precision", report.labels->mean_average_precision}});
+  if (report.boxes) {
+    json.update(pipeline::Json(report.boxes->measures));
+    json.update({{"box_layout", report.boxes->layout}, {"categories", report.boxes->categories}});
+  }
   if (report.measured == "pixels")
     json.update({{"pixel_accuracy", report.pixel_accuracy}, {"mean_iou", report.mean_iou}});
   if (!report.against.empty()) {

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/observer.h"
+#include "eval/box_measures.h"
 #include "eval/label_measures.h"
 #include "eval/options.h"
 #include "pipeline/arithmetic.h"
@@ -24,13 +25,19 @@ struct EvaluateOptions {
   std::filesystem::path against = {};  // the float model, whose outputs are compared; empty: none
 };
 
+struct BoxReport {
+  eval::BoxMeasures measures;
+  std::string layout;      // of the outputs, a name of data.boxes
+  std::string categories;  // "in order": class i is the i-th category; "by id": category i
+};
+
 struct EvalReport {
   std::string model, data, preset;
   std::string preprocessing;  // as JSON, every key; empty if none was needed
   std::int64_t images = 0;
   // "classes": top1 and top5; "labels", of sets of them: `labels`; "pixels", of masks:
-  // pixel_accuracy and mean_iou (eval/evaluate.h); "nothing": images without labels, or outputs
-  // that labels say nothing of. Per cent.
+  // pixel_accuracy and mean_iou (eval/evaluate.h); "boxes", of data.annotations: `boxes`;
+  // "nothing": images without labels, or outputs that labels say nothing of. Per cent.
   std::string measured = "classes";
   double top1 = 0, top5 = 0, pixel_accuracy = 0, mean_iou = 0;
   double seconds = 0;
@@ -40,12 +47,14 @@ struct EvalReport {
   std::string output_kind = "logits";
   std::int64_t outputs = 0;
   std::optional<eval::LabelMeasures> labels = std::nullopt;
+  std::optional<BoxReport> boxes = std::nullopt;
   std::string against;         // empty: none
   OutputAgreement difference;  // to its outputs
 };
 
 // `model` is a model file, float or exported by this engine, or the output folder of a run.
-// Error(usage): neither labels that can be counted nor `against`; models of different shapes.
+// Error(usage): neither labels that can be counted nor `against`; models of different shapes;
+// data.annotations of outputs that hold no boxes.
 EvalReport evaluate(const std::filesystem::path& model, const EvaluateOptions& options,
                     Observer* observer = nullptr);
 

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/observer.h"
+#include "eval/box_measures.h"
 #include "pipeline/scheme.h"
 #include "recipes/recipe.h"
 
@@ -155,6 +156,7 @@ struct QuantizeReport {
   std::string output_kind = "logits";  // or "scores", "values", "map", "several": what they mean
   std::int64_t outputs = 0;            // how many
   std::optional<Accuracy> teacher, student;
+  std::optional<eval::BoxMeasures> teacher_boxes, student_boxes;  // with data.annotations
   std::optional<double> real_agreement;         // share of the real images both decide alike
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together

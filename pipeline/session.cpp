@@ -88,9 +88,13 @@ at::Tensor infer(const models::Graph& graph, const models::ParameterStore& param
 
 void require_classes(const at::Tensor& labels, const std::string& data) {
   if (labels.dim() == 1) return;
+  const std::string has =
+      labels.is_floating_point()
+          ? " has boxes"
+          : " says of " + std::to_string(labels.size(1)) + " labels whether an image has them";
   throw Error(ErrorCode::usage,
-              data + " says of " + std::to_string(labels.size(1)) +
-                  " labels whether an image has them; here labels have to be one class per image. "
+              data + has +
+                  "; here labels have to be one class per image. "
                   "zsq eval FLOAT --data DATA and zsq eval OUT --data DATA measure such labels");
 }
 

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift $(($# > 0))
-small=(npy npz onnx pt2 pth safetensors torchscript recipe table image)
+small=(npy npz onnx pt2 pth safetensors torchscript recipe table coco image)
 targets=("${@:-${small[@]}}")
 [[ ${targets[0]} != all ]] || targets=("${small[@]}" cifar model)
 

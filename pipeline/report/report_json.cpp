@@ -7,9 +7,11 @@ namespace {
 using pipeline::by_bits;
 using pipeline::Json;
 
-Json accuracy(const std::optional<Accuracy>& a) {
-  if (!a) return {{"top1", nullptr}, {"top5", nullptr}, {"images", nullptr}};
-  return {{"top1", a->top1}, {"top5", a->top5}, {"images", a->images}};
+Json accuracy(const std::optional<Accuracy>& a, const std::optional<eval::BoxMeasures>& boxes) {
+  Json json{{"top1", nullptr}, {"top5", nullptr}, {"images", nullptr}};
+  if (a) json = {{"top1", a->top1}, {"top5", a->top5}, {"images", a->images}};
+  if (boxes) json["boxes"] = *boxes;
+  return json;
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
@@ -113,8 +115,8 @@ std::string to_json(const QuantizeReport& r) {
                   {"pixels_confirmed", r.pixels_confirmed},
                   {"output_kind", r.output_kind},
                   {"outputs", r.outputs},
-                  {"teacher", accuracy(r.teacher)},
-                  {"student", accuracy(r.student)},
+                  {"teacher", accuracy(r.teacher, r.teacher_boxes)},
+                  {"student", accuracy(r.student, r.student_boxes)},
                   {"real_agreement", r.real_agreement ? Json(*r.real_agreement) : Json(nullptr)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},

@@ -15,6 +15,20 @@ inline pipeline::Json number_or_null(double value) {
   return std::isfinite(value) ? pipeline::Json(value) : pipeline::Json(nullptr);
 }
 
+namespace eval {
+inline void to_json(pipeline::Json& json, const BoxMeasures& m) {
+  json = {{"ap", number_or_null(m.ap)},
+          {"ap50", number_or_null(m.ap50)},
+          {"ap75", number_or_null(m.ap75)},
+          {"ar100", number_or_null(m.ar100)},
+          {"ap_small", number_or_null(m.ap_small)},
+          {"ap_medium", number_or_null(m.ap_medium)},
+          {"ap_large", number_or_null(m.ap_large)},
+          {"boxes", m.boxes},
+          {"detections", m.detections}};
+}
+}  // namespace eval
+
 inline void to_json(pipeline::Json& json, const OutputResult& r) {
   json = {{"name", r.name},
           {"kind", r.kind},

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "core/stopwatch.h"
+#include "eval/box_counts.h"
+#include "eval/boxed_images.h"
 #include "losses/divergence.h"
 #include "models/inference.h"
 #include "pipeline/run/finish.h"
@@ -19,9 +22,27 @@ eval::Result measure(const eval::ImageSource& images, const models::Graph& graph
   return eval::evaluate(logits, images, data, observer, parameters.device());
 }
 
+const eval::BoxedImages* boxed_images(const Run& run) {
+  return dynamic_cast<const eval::BoxedImages*>(run.real_images.get());
+}
+
 // Labels say nothing of other outputs.
 bool can_measure(const Run& run) {
-  return run.real_images && losses::has_decisions(run.teacher.graph.signature.kind);
+  return run.real_images && !boxed_images(run) &&
+         losses::has_decisions(run.teacher.graph.signature.kind);
+}
+
+eval::BoxMeasures measure_boxes(const Run& run, const models::Graph& graph,
+                                const models::ParameterStore& parameters) {
+  const models::Inference infer(graph, parameters);
+  eval::BoxCounts counts(graph, run.source.classes, boxed_images(run)->file(), run.recipe.data);
+  eval::for_each_batch([&](const at::Tensor& images) { return infer(images); }, *run.real_images,
+                       run.recipe.data, run.observer, parameters.device(),
+                       [&](const at::Tensor& rows, const at::Tensor& labels) {
+                         counts.add(rows, labels);
+                         return eval::Figures();
+                       });
+  return counts.result();
 }
 
 double seconds_of_evaluation(const Run& run, const quant::Student& student) {
@@ -41,6 +62,20 @@ double seconds_of_evaluation(const Run& run, const quant::Student& student) {
 
 void evaluate(const Run& run, const quant::Student& student, QuantizeReport& report) {
   const Recipe& recipe = run.recipe;
+  if (boxed_images(run)) {
+    run.say("evaluating teacher and student on the boxes of " + recipe.data.annotations);
+    const Stopwatch begin;
+    const auto boxes = [&](const auto& network) {
+      return measure_boxes(run, network.graph, network.parameters);
+    };
+    report.teacher_boxes = boxes(run.source);
+    report.student_boxes =
+        recipe.exporting.onnx
+            ? boxes(load_any(run.output.file("model.onnx"), {}, recipe.process.device))
+            : boxes(student);
+    report.evaluation_seconds = begin.seconds();
+    return;
+  }
   if (!can_measure(run)) {
     if (run.real_images)
       run.say("the outputs are no classes: " + recipe.data.eval_data + " is not used");

@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "eval/box_counts.h"
+#include "eval/boxed_images.h"
 #include "formats/hugging_face.h"
 #include "models/load.h"
 #include "parallel/ranks.h"
@@ -140,7 +142,10 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
     run.real_images = eval::open_data(run.recipe.data, observer);
     const auto first = run.real_images->load(0, 1);
     require_input_shape(run.teacher, first.images, run.recipe.data.eval_data);
-    require_classes(first.labels, run.recipe.data.eval_data);
+    if (const auto* boxed = dynamic_cast<const eval::BoxedImages*>(run.real_images.get()))
+      eval::BoxCounts(run.source.graph, run.source.classes, boxed->file(), run.recipe.data);
+    else
+      require_classes(first.labels, run.recipe.data.eval_data);
   }
   if (!run.recipe.generate.bank.empty()) open_bank(run);
   run.noise = system_noise(run);

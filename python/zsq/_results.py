@@ -171,7 +171,8 @@ class Evaluation(Result):
     """Of evaluate(); accuracies in per cent.
 
     Where the data has sets of labels, top1 and top5 are NaN, and the keys "label_accuracy", "f1" and
-    "mean_average_precision" are there; where it has masks, "pixel_accuracy" and "mean_iou".
+    "mean_average_precision" are there; where it has masks, "pixel_accuracy" and "mean_iou"; with annotations those of COCO:
+    "ap", "ap50", "ap75", "ar100", "ap_small", "ap_medium", "ap_large", None where no box of the data counts.
     """
 
     @property
@@ -183,6 +184,12 @@ class Evaluation(Result):
     def top5(self) -> float:
         """Per cent of images whose label is among the five highest scores."""
         return float(self.get("top5", "nan"))
+
+    @property
+    def ap(self) -> float:
+        """COCO's average precision of boxes, IoU 0.5 to 0.95, per cent; NaN without annotations."""
+        value = self.get("ap")
+        return float("nan") if value is None else float(value)
 
     @property
     def images(self) -> int:

@@ -170,17 +170,19 @@ def inspect(model: Model, *, example: Any = None, scheme: Optional[str] = None, 
 
 
 def evaluate(model: Union[Model, Report], data: Path, *, example: Any = None, preset: Optional[Path] = None,
-             max_images: Optional[int] = None, batch_size: Optional[int] = None, progress: Watch = True,
-             **common: Unpack[Common]) -> Evaluation:
-    """Top-1 and top-5 on real images, as `zsq eval`.
+             annotations: Optional[Path] = None, boxes: Optional[str] = None, max_images: Optional[int] = None,
+             batch_size: Optional[int] = None, progress: Watch = True, **common: Unpack[Common]) -> Evaluation:
+    """Top-1 and top-5 on real images, or COCO's average precision of a detector, as `zsq eval`.
 
     model: as in quantize(), or a Report or the folder of a run, which record their preprocessing.
     data: a folder per class, CIFAR binaries, or an .npz with images [N, C, H, W] and labels, classes [N] or 0 and 1 [N, L].
+    annotations: COCO JSON with the boxes of the images in the folder `data`, for a detector. boxes: the layout of its
+        outputs, where names and shapes do not tell: "yolov8", "yolov5", "ssd", "yunet" or "decoded".
     preset: preprocessing, which a float model needs. max_images: the first N only. batch_size: images per forward pass.
     progress, common: as in quantize(). Raises ZsqError: exit_code 2 for data or a preset that does not fit.
     """
-    settings = _settings("evaluate", common, data__eval_data=data, data__preset=preset, data__eval_images=max_images,
-                         data__eval_batch_size=batch_size)
+    settings = _settings("evaluate", common, data__eval_data=data, data__preset=preset, data__annotations=annotations,
+                         data__boxes=boxes, data__eval_images=max_images, data__eval_batch_size=batch_size)
     with as_file(_original(model), example) as path:
         return Evaluation(_ask("evaluate", None, settings, path, show=viewer(progress)))
 

@@ -190,6 +190,9 @@ def images():
         struct.pack("<HHII", tag, 3, 1, value) for tag, value in
         ((256, 2), (257, 2), (258, 8), (259, 1), (262, 1), (273, 122), (277, 1), (278, 2), (279, 4))) + bytes(8)
     yield "image", "lossless.webp", bytes.fromhex("524946461a000000574542505650384c0d0000002f00000010071011118888fe0700")
+    yield "coco", "two", (b'{"images": [{"id": 1, "file_name": "a/b.jpg", "width": 9, "height": 8}, {"id": 2, "file_name": "c"}], '
+                          b'"categories": [{"id": 3, "name": "cat"}], "annotations": [{"id": 1, "image_id": 2, "category_id": 3, '
+                          b'"bbox": [1, 2.5, 3, 4], "area": 7, "iscrowd": 0, "segmentation": [[1, 2]]}]}')
     yield "cifar", "ten", bytes([7]) + bytes(range(256)) * 12
     yield "cifar", "hundred", bytes([3, 42]) + bytes(range(256)) * 12
 

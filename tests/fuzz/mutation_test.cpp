@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/process_status.h"
+#include "eval/coco_file.h"
 #include "eval/image.h"
 #include "eval/preprocessing.h"
 #include "eval/sources.h"
@@ -196,6 +197,13 @@ TEST(Mutations, Npz) {
 TEST(Mutations, Recipe) {
   expect_survived(to_yaml(load_recipe("deploy")),
                   [](const fs::path& path) { load_recipe(path.string()); });
+}
+
+TEST(Mutations, CocoJson) {
+  expect_survived(R"({"images": [{"id": 1, "file_name": "a.jpg", "width": 9, "height": 8}],
+    "categories": [{"id": 3, "name": "cat"}], "annotations": [{"image_id": 1, "category_id": 3,
+    "bbox": [1, 2.5, 3, 4], "area": 7, "iscrowd": 0, "segmentation": [[1, 2]]}]})",
+                  [](const fs::path& path) { eval::read_coco(path); });
 }
 
 TEST(Mutations, CifarBatch) {

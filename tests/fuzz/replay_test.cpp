@@ -19,13 +19,19 @@ namespace zsq::fuzz {
 namespace {
 
 const std::map<std::string, void (*)(File)>& targets() {
-  static const std::map<std::string, void (*)(File)> all{
-      {"cifar", cifar},   {"image", image},
-      {"model", model},   {"npy", npy},
-      {"npz", npz},       {"onnx", onnx},
-      {"pt2", pt2},       {"pth", pth},
-      {"recipe", recipe}, {"safetensors", safetensors},
-      {"table", table},   {"torchscript", torchscript}};
+  static const std::map<std::string, void (*)(File)> all{{"cifar", cifar},
+                                                         {"coco", coco},
+                                                         {"image", image},
+                                                         {"model", model},
+                                                         {"npy", npy},
+                                                         {"npz", npz},
+                                                         {"onnx", onnx},
+                                                         {"pt2", pt2},
+                                                         {"pth", pth},
+                                                         {"recipe", recipe},
+                                                         {"safetensors", safetensors},
+                                                         {"table", table},
+                                                         {"torchscript", torchscript}};
   return all;
 }
 

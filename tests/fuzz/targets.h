@@ -12,6 +12,7 @@ namespace zsq::fuzz {
 using File = const std::filesystem::path&;
 
 void cifar(File file);
+void coco(File file);
 void image(File file);
 void model(File file);  // from any container to the graph of a network
 void npy(File file);
