@@ -6,13 +6,12 @@
 //   yolov5   one output [A, 5 + C]: the same, objectness, scores; both multiplied count. YOLOv5,
 //            YOLOv7; YOLOv6 and YOLOX if exported with boxes decoded.
 //   ssd      boxes [A, 4]: left, top, right, bottom, decoded; scores [A, C], or [A, 1 + C] with the
-//            background first. torchvision, UltraFace.
+//            background first. UltraFace.
 //   yunet    OpenCV's face detector of 2023 (FaceDetectorYN): cls_S [A, 1], obj_S [A, 1] and bbox_S
 //            [A, 4] for S = 8, 16, 32. In row r and column c of the map of stride S: centre
 //            ((c + b0) S, (r + b1) S), size (exp(b2) S, exp(b3) S), score sqrt(cls obj).
-//   decoded  boxes [K, 4] as those of ssd, scores [K], labels [K]: class indices, < 0 is none.
-//   There
-//            is no non-maximum suppression.
+//   decoded  boxes [K, 4] as those of ssd, scores [K], labels [K]: class indices, below 0 none;
+//            without non-maximum suppression.
 #pragma once
 #include <string>
 #include <vector>

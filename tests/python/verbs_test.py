@@ -12,6 +12,7 @@ import unittest
 
 import numpy as np
 import tiny
+from PIL import Image
 from tiny import SHORT
 
 import zsq
@@ -48,6 +49,19 @@ class Verbs(tiny.WithFolder):
         self.assertEqual((ours.top1, ours.top5, ours.images), (theirs["top1"], theirs["top5"], 20))
         few = zsq.evaluate(tiny.network(), self.images, preset="cifar10", max_images=10, batch_size=3, progress=False)
         self.assertEqual((few.images, few.top5), (10, 100.0))
+
+    def test_evaluate_with_annotations(self):
+        Image.new("RGB", (16, 16)).save(self.folder / "a.png")
+        boxes = self.folder / "boxes.json"
+        boxes.write_text(json.dumps({"images": [{"id": 1, "file_name": "a.png"}], "categories": [{"id": 1, "name": "x"}],
+                                     "annotations": [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}))
+        with self.assertRaisesRegex(zsq.ZsqError, "outputs of the network are in no layout of boxes") as raised:
+            zsq.evaluate(self.report, self.folder, annotations=boxes, preset="cifar10", progress=False)
+        self.assertEqual(raised.exception.exit_code, 2)
+        with self.assertRaisesRegex(zsq.ZsqError, "not as --boxes yunet says"):
+            zsq.evaluate(self.report, self.folder, annotations=boxes, boxes="yunet", preset="cifar10", progress=False)
+        self.assertEqual(zsq.Evaluation({"ap": 12.5, "images": 1}).ap, 12.5)
+        self.assertTrue(np.isnan(zsq.Evaluation({"ap": None, "images": 1}).ap))
 
     def test_compare(self):
         result = zsq.compare(self.model, self.report, count=8, preset="cifar10", progress=False)
