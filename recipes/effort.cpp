@@ -12,10 +12,8 @@ constexpr std::int64_t kBitsOfTables = 4;     // of the table `normal`, which ha
 std::string training_free(Effort effort, std::int64_t weights, std::int64_t activations) {
   if (effort == Effort::seconds || std::min(weights, activations) >= kBitsWithoutLoss)
     return "instant";
-  std::string name = "instant+gptq";
-  if (weights == kBitsOfTables) name += "+tables";
-  if (effort == Effort::minutes) name += "+channel_correction";
-  return name;
+  return weights == kBitsOfTables ? "instant+gptq+tables+channel_correction"
+                                  : "instant+gptq+channel_correction";
 }
 
 }  // namespace
@@ -30,7 +28,10 @@ Recipe load_effort(Effort effort, const std::vector<std::string>& overrides) {
   std::vector<std::string> settings{"quantize.weights.num_bits=" + std::to_string(weights),
                                     "quantize.activations.num_bits=" + std::to_string(activations)};
   if (effort == Effort::half_hour) settings.emplace_back("process.time_budget=30min");
-  if (name.ends_with("+channel_correction")) settings.emplace_back("quantize.split_expansion=20");
+  if (name.ends_with("+channel_correction") && effort == Effort::minutes)
+    settings.emplace_back("quantize.split_expansion=20");
+  if (name.ends_with("+channel_correction") && effort == Effort::minute)
+    settings.emplace_back("generate.images.source=dead_leaves");  // which take no time
   settings.insert(settings.end(), overrides.begin(), overrides.end());
   return load_recipe(name, settings);
 }

@@ -26,7 +26,10 @@ TEST(Effort, AddsStepsOfTheTradeOffAtFourBits) {
   EXPECT_TRUE(seconds.quantize.weights.level_tables.empty());
   EXPECT_EQ(minute.quantize.weights.rounding, WeightRounding::gptq);
   EXPECT_EQ(minute.quantize.weights.level_tables, std::vector{LevelTable::normal});
-  EXPECT_EQ(minute.quantize.channel_correction, 0);
+  EXPECT_EQ(minute.quantize.channel_correction, 64);
+  EXPECT_EQ(minute.quantize.split_expansion, 5);
+  EXPECT_EQ(minute.images.source, ImageSource::dead_leaves);  // which take no time
+  EXPECT_EQ(minutes.images.source, ImageSource::mixture);
   EXPECT_EQ(minutes.quantize.weights.level_tables, std::vector{LevelTable::normal});
   EXPECT_EQ(minutes.quantize.channel_correction, 64);
   EXPECT_EQ(minutes.quantize.split_expansion, 20);
