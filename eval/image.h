@@ -41,11 +41,12 @@ std::string decoder_name();
 
 std::vector<std::byte> encode_png(const Image& image);
 
-// Separable resampling with Pillow's arithmetic: columns first, then rows, each pass with 22-bit
-// fixed-point weights, rounded half up to 8 bits; nearest picks. Filters and their supports: box
-// 0.5, bilinear (a triangle) and hamming 1, bicubic (Keys, a = -0.5) 2, lanczos 3. With
-// `antialias` they are widened by the scale as the image shrinks, and cut off at the border, as
-// Pillow does it. Without, as PyTorch and OpenCV do it: never widened, the border repeated, a =
+// Separable resampling with the arithmetic of Pillow until 12 (13 takes rows first where an image
+// becomes much lower: findings/pillow_resize_pass_order.sh): columns first, then rows, each pass
+// with 22-bit fixed-point weights, rounded half up to 8 bits; nearest picks. Filters and their
+// supports: box 0.5, bilinear (a triangle) and hamming 1, bicubic (Keys, a = -0.5) 2, lanczos 3.
+// With `antialias` they are widened by the scale as the image shrinks, and cut off at the border,
+// as Pillow does it. Without, as PyTorch and OpenCV do it: never widened, the border repeated, a =
 // -0.75.
 Image resize(const Image& image, std::int64_t height, std::int64_t width, Interpolation filter,
              bool antialias = true);
