@@ -172,7 +172,7 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   std::optional<models::Inference> infer_other;
   if (against) infer_other.emplace(other.graph, other.parameters);
   const auto rows = [&](const at::Tensor& images) {
-    const at::Tensor own = infer(images);
+    at::Tensor own = infer(images);
     if (!infer_other) return own;
     const at::Tensor others = (*infer_other)(images);
     if (others.sizes() != own.sizes())

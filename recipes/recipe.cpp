@@ -72,7 +72,7 @@ class Loader {
       try {
         joined_.back().end(kind);
       } catch (const Error& error) {
-        fail(where + " " + names, error.what());
+        fail(std::string(where).append(" ").append(names), error.what());
       }
     }
     joined_.pop_back();
@@ -133,7 +133,7 @@ class Loader {
                                    const std::string& name) const {
     const YAML::Node node = root[name];
     if (!node) return {};
-    const auto keys = raw_value(node, source, name).items;
+    auto keys = raw_value(node, source, name).items;
     for (const std::string& key : keys)
       if (!is_setting(key)) fail(place(source, node), name + ": " + unknown_key_message(key));
     return keys;

@@ -71,7 +71,7 @@ void leave_out_fine_tuning_without_classes(Run& run) {
   if (run.teacher.graph.signature.kind.outputs().empty() || run.recipe.finetune.iterations == 0)
     return;
   run.recipe.finetune.iterations = 0;
-  run.notes.push_back(
+  run.notes.emplace_back(
       "fine-tuning is left out: its generator makes images of classes, and the network gives "
       "several outputs, or a map");
   run.say(run.notes.back());
