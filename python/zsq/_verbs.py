@@ -169,22 +169,41 @@ def inspect(model: Model, *, example: Any = None, scheme: Optional[str] = None, 
         return Inspection(_ask("inspect", recipe, settings, path, show=Viewer()))
 
 
-def evaluate(model: Union[Model, Report], data: Path, *, example: Any = None, preset: Optional[Path] = None,
-             annotations: Optional[Path] = None, boxes: Optional[str] = None, max_images: Optional[int] = None,
-             batch_size: Optional[int] = None, progress: Watch = True, **common: Unpack[Common]) -> Evaluation:
-    """Top-1 and top-5 on real images, or COCO's average precision of a detector, as `zsq eval`.
+def evaluate(model: Union[Model, Report], data: Path, *, example: Any = None,
+             against: Optional[Union[Model, Report]] = None, preset: Optional[Path] = None,
+             max_images: Optional[int] = None, batch_size: Optional[int] = None, progress: Watch = True,
+             **common: Unpack[Common]) -> Evaluation:
+    """What a model is worth on real images, as `zsq eval`.
+
+    By the labels of the data it measures top-1 and top-5, of sets of labels mean average precision and F1, of masks
+    pixel accuracy and mean IoU, of annotations COCO's average precision; the Evaluation has an attribute for each.
 
     model: as in quantize(), or a Report or the folder of a run, which record their preprocessing.
-    data: a folder per class, CIFAR binaries, or an .npz with images [N, C, H, W] and labels, classes [N] or 0 and 1 [N, L].
+    data: a folder per class, CIFAR binaries, the folder of JPEGImages and SegmentationClass, or an .npz with images
+        [N, C, H, W] and labels: classes [N], 0 and 1 [N, L], or masks [N, H, W], in which 255 is no class.
     annotations: COCO JSON with the boxes of the images in the folder `data`, for a detector. boxes: the layout of its
         outputs, where names and shapes do not tell: "yolov8", "yolov5", "ssd", "yunet" or "decoded".
+    against: the float model, as `model`, with whose outputs those of the model are compared; needs no labels.
+    example: for those of `model` and `against` that are modules of PyTorch.
     preset: preprocessing, which a float model needs. max_images: the first N only. batch_size: images per forward pass.
     progress, common: as in quantize(). Raises ZsqError: exit_code 2 for data or a preset that does not fit.
     """
     settings = _settings("evaluate", common, data__eval_data=data, data__preset=preset, data__annotations=annotations,
                          data__boxes=boxes, data__eval_images=max_images, data__eval_batch_size=batch_size)
-    with as_file(_original(model), example) as path:
-        return Evaluation(_ask("evaluate", None, settings, path, show=viewer(progress)))
+    with contextlib.ExitStack() as stack:
+        if against is None:
+            path = stack.enter_context(as_file(_original(model), example))
+            return Evaluation(_ask("evaluate", None, settings, path, show=viewer(progress)))
+        # The C interface has no second model.
+        paths = _both_as_files(stack, model, against, example)
+        return Evaluation(_program.run("eval", paths[0], "--against", paths[1], *_as_flags(settings),
+                                       show=viewer(progress))[0])
+
+
+def _both_as_files(stack: "contextlib.ExitStack[Any]", a: Union[Model, Report], b: Union[Model, Report],
+                   example: Any) -> List[str]:
+    """`example` belongs to those that are modules."""
+    return [stack.enter_context(as_file(_original(m), example if in_memory(m) else None)) for m in (a, b)]
 
 
 def compare(a: Union[Model, Report], b: Union[Model, Report], *, example: Any = None, data: Optional[Path] = None,
@@ -199,7 +218,7 @@ def compare(a: Union[Model, Report], b: Union[Model, Report], *, example: Any = 
     settings = _settings("compare", common, data__eval_data=data, data__preset=preset)
     words = _as_flags(settings) + ([] if count is None else ["--count", str(count)])
     with contextlib.ExitStack() as stack:
-        paths = [stack.enter_context(as_file(_original(m), example if in_memory(m) else None)) for m in (a, b)]
+        paths = _both_as_files(stack, a, b, example)
         return Comparison(_program.run("compare", *paths, *words, show=viewer(progress))[0])
 
 

@@ -56,6 +56,20 @@ def network(batch_norm=True):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def mirror(pooled=False):
+    """[N, 3, 2, 3] to a map of logits that equals it; `pooled`: to the sigmoid of its means, scores [N, 3]."""
+    nodes = [helper.make_node("Conv", ["input", "weight"], ["c"], "conv", kernel_shape=[1, 1])]
+    nodes += [helper.make_node("GlobalAveragePool", ["c"], ["p"], "pool"),
+              helper.make_node("Flatten", ["p"], ["f"], "flatten"),
+              helper.make_node("Sigmoid", ["f"], ["output"], "sigmoid")] if pooled else []
+    nodes[-1].output[0] = "output"
+    graph = helper.make_graph(
+        nodes, "mirror", [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["N", 3, 2, 3])],
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["N", 3] if pooled else ["N", 3, 2, 3])],
+        [numpy_helper.from_array(np.eye(3, dtype=np.float32)[:, :, None, None], "weight")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 class WithFolder(unittest.TestCase):
     """Each test has an empty folder, self.folder, with the network in it as self.model."""
 

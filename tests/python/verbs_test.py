@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import math
 import os
 import pathlib
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import unittest
 
 import numpy as np
+import onnx
 import tiny
 from PIL import Image
 from tiny import SHORT
@@ -62,6 +64,54 @@ class Verbs(tiny.WithFolder):
             zsq.evaluate(self.report, self.folder, annotations=boxes, boxes="yunet", preset="cifar10", progress=False)
         self.assertEqual(zsq.Evaluation({"ap": 12.5, "images": 1}).ap, 12.5)
         self.assertTrue(np.isnan(zsq.Evaluation({"ap": None, "images": 1}).ap))
+
+    def test_evaluate_sets_of_labels(self):
+        # Three labels of four images, by hand: of label 0 the images with it are ranked 1st and 3rd, of label 1
+        # 2nd; no image has label 2. On the right side of 0.5 are 10 of 12. The sets above 0.5 and of the images:
+        # {0, 1} and {0, 1}, {0, 1} and {}, {0} and {0}, {} and {}.
+        scores = np.array([[3, 4, -1], [2, 5, -1], [1, -2, -1], [-1, -3, -1]], np.float32)
+        labels = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]])
+        found = self.measured(tiny.mirror(pooled=True), np.broadcast_to(scores[:, :, None, None], (4, 3, 2, 3)), labels,
+                              "scores")
+        self.assertEqual((found.measured, found.images), ("labels", 4))
+        self.assertAlmostEqual(found.mean_average_precision, 100 * ((1 + 2 / 3) / 2 + 1 / 2) / 2, 4)
+        self.assertAlmostEqual(found.f1, 100 * (1 + 0 + 1 + 1) / 4, 4)
+        self.assertAlmostEqual(found.label_accuracy, 100 * 10 / 12, 4)
+        self.assertTrue(all(map(math.isnan, (found.top1, found.top5, found.mean_iou, found.agreement))), dict(found))
+        self.assertIn("F1           75.00 %", str(found))
+
+    def test_evaluate_masks(self):
+        # Of eleven pixels that have a class eight are right. Class 0: 3 in both and 6 in either, class 1: 3 of 5,
+        # class 2: 2 of 3.
+        said = np.array([[[0, 0, 1], [1, 0, 2]], [[1, 1, 2], [2, 0, 0]]])
+        masks = np.array([[[0, 0, 0], [1, 0, 255]], [[1, 1, 2], [2, 2, 1]]])
+        found = self.measured(tiny.mirror(), np.moveaxis(np.eye(3, dtype=np.float32)[said], 3, 1), masks,
+                              "map")
+        self.assertEqual((found.measured, found.images), ("pixels", 2))
+        self.assertAlmostEqual(found.pixel_accuracy, 100 * 8 / 11, 4)
+        self.assertAlmostEqual(found.mean_iou, 100 * (3 / 6 + 3 / 5 + 2 / 3) / 3, 4)
+        self.assertTrue(all(map(math.isnan, (found.top1, found.f1, found.mean_average_precision))), dict(found))
+        self.assertIn("<td style='text-align:left'>58.89 %</td>", found._repr_html_())
+
+    def measured(self, network, images, labels, kind):
+        """Of a network on images, which the program measures alike."""
+        onnx.save(network, self.folder / "mirror.onnx")
+        np.savez(self.images, images=images, labels=labels)
+        ours = zsq.evaluate(self.folder / "mirror.onnx", self.images, output_kind=kind, progress=False)
+        theirs = printed("eval", self.folder / "mirror.onnx", "--data", self.images, "--output", kind)
+        self.assertEqual({**ours, "seconds": 0}, {**theirs, "seconds": 0})
+        return ours
+
+    def test_evaluate_against_the_float_network(self):
+        unlabelled = self.folder / "unlabelled.npz"
+        np.savez(unlabelled, images=np.load(self.images)["images"])
+        ours = zsq.evaluate(self.report, unlabelled, against=self.model, progress=False)
+        theirs = printed("eval", self.folder / "out", "--against", self.model, "--data", unlabelled)
+        self.assertEqual((ours.agreement, ours.divergence), (theirs["agreement"], theirs["divergence"]))
+        self.assertTrue(0.5 < ours.agreement <= 1 and 0 < ours.divergence < 0.1, dict(ours))
+        self.assertEqual((ours.measured, math.isnan(ours.top1)), ("nothing", True))
+        same = zsq.evaluate(tiny.network(), self.images, against=self.model, progress=False)
+        self.assertEqual((same.agreement, same.divergence, same.measured), (1, 0, "classes"))
 
     def test_compare(self):
         result = zsq.compare(self.model, self.report, count=8, preset="cifar10", progress=False)
