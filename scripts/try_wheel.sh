@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # try_wheel.sh [--bare] [WHEEL]: installs the wheel (default: that of build/wheels) in an empty environment, with nothing of
-# this tree in reach, quantizes a network from the shell, from Python and by the C interface, and says how long each step takes.
+# this tree in reach, quantizes a network from the shell, from Python and by the C interface, and says how long each step takes:
+# the download apart, and installation with the first W8A8 file together.
 # --bare: in a Debian that holds nothing but its base system and Python, made by debootstrap in a temporary folder; needs
 # root. ALL_OF_TORCH=1: with the CUDA packages that PyTorch's wheel asks for, gigabytes which nothing loads on a CPU.
 set -euo pipefail
@@ -31,25 +32,34 @@ if [[ $bare ]]; then
 fi
 cd "$place"
 
+# timed WHAT COMMAND...: seconds that pass, and those of processors, which others of this machine do not add to.
+since_download=0
 timed() {
-  local begin=$SECONDS
-  "${@:2}"
-  echo "try_wheel: $1 took $((SECONDS - begin)) s"
+  local TIMEFORMAT='%R %U %S' seconds
+  { time "${@:2}" 2>&3 >&4; } 3>&2 4>&1 2> seconds
+  seconds=$(awk '{printf "%.1f s (%.1f s of processors)", $1, $2 + $3}' seconds)
+  echo "try_wheel: $1 took $seconds"
+  since_download=$(awk -v before="$since_download" '{print before + $1}' seconds)
 }
 python3 -m venv venv
 export PATH=$place/venv/bin:/usr/bin:/bin XDG_CACHE_HOME=$place/cache
 unset PYTHONPATH LD_LIBRARY_PATH ZSQ_LIBRARY ZSQ_PROGRAM
 pip() { python -m pip --disable-pip-version-check --quiet "$@"; }
-if [[ ${ALL_OF_TORCH:-} ]]; then
-  timed "PyTorch" pip install 'torch==2.11.*'
-else
-  timed "PyTorch" pip install --no-deps 'torch==2.11.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*'
+what=('torch==2.11.*')
+options=()
+if [[ ! ${ALL_OF_TORCH:-} ]]; then
+  what+=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
+  options=(--no-deps)
 fi
-timed "the wheel" pip install --no-deps "$wheel"
-zsq --version
-python -m zsq --version > /dev/null
+timed "the download of $(printf '%s, ' "${what[@]%%=*}" | sed 's/, $//')" pip download "${options[@]}" --dest downloaded "${what[@]}"
+du --human-readable --apparent-size --summarize downloaded "$wheel"
+since_download=0
+timed "the installation" pip install --no-index --find-links downloaded "${options[@]}" "$wheel" "${what[@]}"
 timed "W8A8 from the shell" zsq quantize "$network" --preset efficientnet_lite0 --scheme W8A8 --recipe instant \
   --quiet -o shell
+echo "try_wheel: from pip install to the first W8A8 file $since_download s, download aside"
+zsq --version
+python -m zsq --version > /dev/null
 timed "W8A8 from Python" python - "$network" << 'PY'
 import importlib.metadata
 import sys
@@ -74,6 +84,7 @@ call("zsq_job_set", job, b"scheme", b"W8A8")
 call("zsq_job_set", job, b"data.preset", b"efficientnet_lite0")
 call("zsq_quantize", job, sys.argv[1].encode(), b"c", None)
 PY
+sha256sum shell/model.onnx python/model.onnx c/model.onnx
 cmp shell/model.onnx python/model.onnx
 cmp shell/model.onnx c/model.onnx
 echo "try_wheel: the same model.onnx from the shell, from Python and by the C interface"
