@@ -55,7 +55,7 @@ class Quantize(WithRuns):
 
     def test_an_effort_stands_for_a_recipe(self):
         report = self.quantize(scheme="W4A8", recipe=None, effort="minute")
-        self.assertEqual((report["recipe"], report["scheme"]), ("instant+gptq+tables", "W4A8"))
+        self.assertEqual((report["recipe"], report["scheme"]), ("instant+gptq+tables+channel_correction", "W4A8"))
         self.assert_refused(2, "effort chooses a recipe", effort="minute")
         self.assert_refused(2, "'hour' is not an effort", recipe=None, effort="hour")
 
