@@ -57,7 +57,7 @@ TEST_F(Cli, EffortIsRecordedAsTheRecipeItStandsFor) {
           "--effort minute --scheme W4A8 --set process.agreement_images=0 -o " + path("out"));
   ASSERT_EQ(done.code, 0) << done.err;
   const auto report = nlohmann::json::parse(text_of(folder_ / "out" / "report.json"));
-  EXPECT_EQ(report["recipe"], "instant+gptq+tables");
+  EXPECT_EQ(report["recipe"], "instant+gptq+tables+channel_correction");
   EXPECT_EQ(report["scheme"], "W4A8");
 }
 
