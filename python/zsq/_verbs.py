@@ -171,8 +171,8 @@ def inspect(model: Model, *, example: Any = None, scheme: Optional[str] = None, 
 
 def evaluate(model: Union[Model, Report], data: Path, *, example: Any = None,
              against: Optional[Union[Model, Report]] = None, preset: Optional[Path] = None,
-             max_images: Optional[int] = None, batch_size: Optional[int] = None, progress: Watch = True,
-             **common: Unpack[Common]) -> Evaluation:
+             annotations: Optional[Path] = None, boxes: Optional[str] = None, max_images: Optional[int] = None,
+             batch_size: Optional[int] = None, progress: Watch = True, **common: Unpack[Common]) -> Evaluation:
     """What a model is worth on real images, as `zsq eval`.
 
     By the labels of the data it measures top-1 and top-5, of sets of labels mean average precision and F1, of masks
