@@ -51,7 +51,7 @@ std::vector<Variant> resizers(const eval::Preprocessing& reference) {
       if (!itself && !missing) result.push_back(resized_by(resizer, filter));
     }
   for (const CropOrder order : others(reference.crop_order))
-    if (order != CropOrder::none) {
+    if (order != CropOrder::none && order != CropOrder::letterbox) {  // one is a detector's
       Variant variant{NoiseSource::resize, name_of(order)};
       variant.keys.crop_order = order;
       result.push_back(std::move(variant));
