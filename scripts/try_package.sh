@@ -6,6 +6,7 @@ set -euo pipefail
 model=$(realpath "$1")
 cd "$(dirname "$0")/.."
 root=${2:-$(mktemp -d /tmp/zsq-clean-XXXXXX)}
+command -v debootstrap > /dev/null || { echo "try_package: needs debootstrap: apt-get install debootstrap" >&2; exit 2; }
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 [[ -n ${2:-} ]] || trap 'rm -rf "$root"' EXIT
 [[ -e $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" > /dev/null

@@ -18,6 +18,7 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
 if [[ $bare ]]; then
+  command -v debootstrap > /dev/null || { echo "try_wheel: --bare needs debootstrap: apt-get install debootstrap" >&2; exit 2; }
   release=$(. /etc/os-release && echo "$VERSION_CODENAME")
   debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$release" "$place/root" > /dev/null
   mkdir -p "$place/root/try/scripts"
