@@ -34,14 +34,14 @@ fi
 cd "$place"
 
 # timed WHAT COMMAND...: seconds that pass, and those of processors, which others of this machine do not add to.
-since_download=0
+since_download='0 0'
 timed() {
   local TIMEFORMAT='%R %U %S' seconds
   { time "${@:2}" 2>&3 >&4; } 3>&2 4>&1 2> seconds
-  seconds=$(awk '{printf "%.1f s (%.1f s of processors)", $1, $2 + $3}' seconds)
-  echo "try_wheel: $1 took $seconds"
-  since_download=$(awk -v before="$since_download" '{print before + $1}' seconds)
+  echo "try_wheel: $1 took $(shown < seconds)"
+  since_download=$(echo "$since_download" | cat - seconds | awk '{passed += $1; used += $2 + $3} END {print passed, used}')
 }
+shown() { awk '{printf "%.1f s (%.1f s of processors)", $1, $2 + $3}'; }
 python3 -m venv venv
 export PATH=$place/venv/bin:/usr/bin:/bin XDG_CACHE_HOME=$place/cache
 unset PYTHONPATH LD_LIBRARY_PATH ZSQ_LIBRARY ZSQ_PROGRAM
@@ -54,11 +54,11 @@ if [[ ! ${ALL_OF_TORCH:-} ]]; then
 fi
 timed "the download of $(printf '%s, ' "${what[@]%%=*}" | sed 's/, $//')" pip download "${options[@]}" --dest downloaded "${what[@]}"
 du --human-readable --apparent-size --summarize downloaded "$wheel"
-since_download=0
+since_download='0 0'
 timed "the installation" pip install --no-index --find-links downloaded "${options[@]}" "$wheel" "${what[@]}"
 timed "W8A8 from the shell" zsq quantize "$network" --preset efficientnet_lite0 --scheme W8A8 --recipe instant \
   --quiet -o shell
-echo "try_wheel: from pip install to the first W8A8 file $since_download s, download aside"
+echo "try_wheel: from pip install to the first W8A8 file $(echo "$since_download" | shown), download aside"
 zsq --version
 python -m zsq --version > /dev/null
 timed "W8A8 from Python" python - "$network" << 'PY'
