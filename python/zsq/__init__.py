@@ -12,8 +12,9 @@ zsq: the same settings give the same bytes from here, from the shell and from C.
 from __future__ import annotations
 
 from ._errors import ZsqError
+from ._evaluation import Evaluation
 from ._progress import Progress
-from ._results import Check, Comparison, Evaluation, Export, Images, Inspection, Report, Result
+from ._results import Check, Comparison, Export, Images, Inspection, Report, Result
 from ._verbs import check, compare, evaluate, export, generate, inspect, quantize
 
 __all__ = ["Check", "Comparison", "Evaluation", "Export", "Images", "Inspection", "Progress", "Report", "Result",

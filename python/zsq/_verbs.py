@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from . import _library, _program
 from ._errors import ACCURACY_GATE, ZsqError
+from ._evaluation import Evaluation
 from ._models import Model, as_file, in_memory, name_of
 from ._progress import Viewer, Watch, viewer
-from ._results import Check, Comparison, Evaluation, Export, Images, Inspection, Report
+from ._results import Check, Comparison, Export, Images, Inspection, Report
 
 Path = Union[str, "os.PathLike[str]"]
 

@@ -62,7 +62,9 @@ class Verbs(tiny.WithFolder):
         self.assertEqual(raised.exception.exit_code, 2)
         with self.assertRaisesRegex(zsq.ZsqError, "not as --boxes yunet says"):
             zsq.evaluate(self.report, self.folder, annotations=boxes, boxes="yunet", preset="cifar10", progress=False)
-        self.assertEqual(zsq.Evaluation({"ap": 12.5, "images": 1}).ap, 12.5)
+        found = zsq.Evaluation({"ap": 12.5, "images": 1, "model": "m", "data": "d", "seconds": 1})
+        self.assertEqual(found.ap, 12.5)
+        self.assertIn("AP           12.50 %", str(found))
         self.assertTrue(np.isnan(zsq.Evaluation({"ap": None, "images": 1}).ap))
 
     def test_evaluate_sets_of_labels(self):
