@@ -23,8 +23,9 @@ import tempfile
 import timm
 import torch
 import torchvision
-from timm_families import correlation, measure, quantize_with_onnxruntime, random_images, run_onnx
+from timm_families import correlation, measure, random_images, run_onnx
 
+import bench_runtimes
 import zsq
 
 NETWORKS = ("resnet18 mobilenet_v2 mobilenet_v3_small efficientnet_b0 regnet_y_400mf shufflenet_v2_x1_0 densenet121 mnasnet1_0 "
@@ -74,7 +75,7 @@ def row(name, args, folder):
     if not original.exists():
         return f"{found}  (exported by torch.export)"
     try:
-        quantize_with_onnxruntime(original, static, random_images(16, shape, args.seed + 500))
+        bench_runtimes.quantize_static(original, static, random_images(16, shape, args.seed + 500).numpy())
         return f"{found} {shown(static)}"
     except Exception as error:  # pylint: disable=broad-except
         return f"{found}  {str(error).splitlines()[0][:60]}"

@@ -23,6 +23,8 @@ import zipfile
 
 import numpy
 
+import bench_runtimes
+
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 HALF = ([0.5] * 3, [0.5] * 3)
 UNIT, RAW = ([0.0] * 3, [1.0] * 3), ([0.0] * 3, [1 / 255] * 3)  # pixels of 0 to 1, of 0 to 255
@@ -115,28 +117,15 @@ def quantize_with_zsq(zsq, model, name, folder):
 def quantize_with_onnxruntime(model, images, folder):
     import onnx.version_converter
     import onnxruntime
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    name, images = feed(onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"]), images)
-
-    class Reader(CalibrationDataReader):
-        def __init__(self):
-            self.left = iter(images)
-
-        def get_next(self):
-            image = next(self.left, None)
-            return None if image is None else {name: numpy.ascontiguousarray(image[None])}
 
     folder.mkdir()
-    prepared, target = folder / "prepared.onnx", folder / "model.onnx"
-    source = onnx.load(model)
-    if source.opset_import[0].version < 13:  # whose scales per channel it writes all the same (findings/)
-        source = onnx.version_converter.convert_version(source, 13)
-    onnx.save(source, prepared)
-    quant_pre_process(str(prepared), str(prepared), skip_symbolic_shape=True)
-    quantize_static(str(prepared), str(target), Reader(), quant_format=QuantFormat.QDQ, per_channel=True,
-                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    source, target = folder / "source.onnx", folder / "model.onnx"
+    network = onnx.load(model)
+    if network.opset_import[0].version < 13:  # whose scales per channel it writes all the same (findings/)
+        network = onnx.version_converter.convert_version(network, 13)
+    onnx.save(network, source)
+    session = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
+    bench_runtimes.quantize_static(source, target, feed(session, images)[1])
     return target
 
 

@@ -21,12 +21,11 @@ import tempfile
 import warnings
 
 import numpy as np
-import onnx
 import onnxruntime
 import timm
 import torch
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
+import bench_runtimes
 
 # Of the images that BatchNorm statistics are measured on. Too few, and deep networks with random
 # weights see other values on other images: MobileOne's last layers six times as large with 64.
@@ -98,24 +97,6 @@ def run_onnx(path, images):
     return np.concatenate([session.run(None, {name: i[None]})[0] for i in images.numpy()])
 
 
-class Reader(CalibrationDataReader):
-    def __init__(self, images):
-        self.images = iter(images.numpy())
-
-    def get_next(self):
-        image = next(self.images, None)
-        return None if image is None else {"input": image[None]}
-
-
-def quantize_with_onnxruntime(source, target, images):
-    prepared = str(target) + ".prepared.onnx"
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    quant_pre_process(str(source), prepared)
-    quantize_static(prepared, str(target), Reader(images), quant_format=QuantFormat.QDQ,
-                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, per_channel=True)
-
-
 def quantize_with_zsq(zsq, source, folder):
     command = [zsq, "quantize", str(source), "--recipe", "instant", "--scheme", "W8A8",
                "--set", "process.agreement_images=0", "-o", str(folder)]
@@ -146,7 +127,7 @@ def compare(name, args, folder):
         ours = str(error).splitlines()[0][:110]
     try:
         target = folder / f"{name}.static.onnx"
-        quantize_with_onnxruntime(source, target, random_images(16, shape, args.seed + 500))
+        bench_runtimes.quantize_static(source, target, random_images(16, shape, args.seed + 500).numpy())
         theirs = correlation(run_onnx(target, test), truth)
     except Exception as error:  # pylint: disable=broad-except
         theirs = str(error).splitlines()[0][:60]
