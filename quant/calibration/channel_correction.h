@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives each channel of a student its strength back. With few bits small values round to zero and
+// Restores each channel's mean and standard deviation. With few bits small values round to zero and
 // large ones are cut off, so that what a BatchNorm puts out in the student, S, is the teacher's
 // value T attenuated, plus noise; through fifty layers little is left of some channels. For every
 // BatchNorm in order, the ones before it already corrected, over the places of all images:

@@ -56,8 +56,8 @@ void round_weights(StageContext& context, quant::Student& student, RunState& sta
 
 }  // namespace
 
-// At few bits rounding alone can look harmful to a depthwise network until its channels have their
-// strength back.
+// At few bits rounding alone can look harmful to a depthwise network until each channel's mean and
+// standard deviation are restored.
 const StageKind kRounding{.name = rounding_name,
                           .applies = rounding_applies,
                           .seconds = rounding_seconds,
