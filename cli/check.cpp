@@ -7,7 +7,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "pipeline/tables/grid.h"
+#include "pipeline/report/grid.h"
 
 namespace zsq::cli {
 namespace {

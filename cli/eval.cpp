@@ -8,7 +8,7 @@
 #include "cli/system_noise.h"
 #include "cli/verbs.h"
 #include "pipeline/evaluate.h"
-#include "pipeline/output_words.h"
+#include "pipeline/report/output_words.h"
 
 namespace zsq::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "pipeline/output_words.h"
+#include "pipeline/report/output_words.h"
 #include "pipeline/scheme.h"
 #include "pipeline/sensitivity.h"
 

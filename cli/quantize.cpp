@@ -9,8 +9,8 @@
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "launch/ranks.h"
-#include "pipeline/output_words.h"
-#include "pipeline/process_memory.h"
+#include "pipeline/report/output_words.h"
+#include "pipeline/session/process_memory.h"
 
 namespace zsq::cli {
 namespace {

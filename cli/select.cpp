@@ -7,7 +7,7 @@
 #include "cli/console.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
-#include "pipeline/output_words.h"
+#include "pipeline/report/output_words.h"
 
 namespace zsq::cli {
 

@@ -9,12 +9,12 @@
 #include "formats/hugging_face.h"
 #include "models/load.h"
 #include "pipeline/analyses/analyses.h"
-#include "pipeline/boundary.h"
-#include "pipeline/output_folder.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
 #include "pipeline/scheme.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/output_folder.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 #include "pipeline/version.h"
 
 namespace zsq {

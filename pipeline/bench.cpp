@@ -8,8 +8,8 @@
 #include "benchmarks/networks.h"
 #include "benchmarks/train_step.h"
 #include "models/load.h"
-#include "pipeline/boundary.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/session.h"
 #include "pipeline/version.h"
 
 namespace zsq {

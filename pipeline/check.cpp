@@ -12,19 +12,19 @@
 #include "losses/divergence.h"
 #include "models/load.h"
 #include "models/tail.h"
-#include "pipeline/boundary.h"
 #include "pipeline/export.h"
 #include "pipeline/images/held_out.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/missing_batch_norm.h"
-#include "pipeline/preprocessing.h"
+#include "pipeline/images/missing_batch_norm.h"
 #include "pipeline/report/finished_run.h"
 #include "pipeline/runtimes/check_words.h"
 #include "pipeline/runtimes/exported_files.h"
 #include "pipeline/runtimes/float_files.h"
 #include "pipeline/runtimes/processor.h"
 #include "pipeline/runtimes/reference.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 
 namespace zsq {
 namespace {

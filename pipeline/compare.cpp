@@ -13,14 +13,14 @@
 #include "losses/divergence.h"
 #include "models/batch_norm_chain.h"
 #include "models/execute.h"
-#include "pipeline/boundary.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/output_comparison.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/report/output_comparison.h"
 #include "pipeline/report/result_json.h"
 #include "pipeline/run/rewrite.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 #include "quant/placement.h"
 
 namespace zsq {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/observer.h"
 #include "pipeline/output_agreement.h"
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 #include "recipes/recipe.h"
 
 namespace zsq {

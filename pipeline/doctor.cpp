@@ -3,9 +3,9 @@
 
 #include "models/exporter.h"
 #include "models/load.h"
-#include "pipeline/boundary.h"
 #include "pipeline/report/json.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/session.h"
 
 namespace zsq {
 namespace {

@@ -12,13 +12,13 @@
 #include "eval/evaluate.h"
 #include "losses/divergence.h"
 #include "models/inference.h"
-#include "pipeline/boundary.h"
-#include "pipeline/output_comparison.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
+#include "pipeline/report/output_comparison.h"
 #include "pipeline/report/result_json.h"
-#include "pipeline/saturation.h"
-#include "pipeline/session.h"
+#include "pipeline/report/saturation.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 
 namespace zsq {
 

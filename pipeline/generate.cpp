@@ -3,15 +3,15 @@
 
 #include "formats/hugging_face.h"
 #include "parallel/ranks.h"
-#include "pipeline/boundary.h"
 #include "pipeline/images/image_forms.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/missing_batch_norm.h"
-#include "pipeline/output_folder.h"
-#include "pipeline/preprocessing.h"
+#include "pipeline/images/missing_batch_norm.h"
 #include "pipeline/report/json.h"
-#include "pipeline/session.h"
-#include "pipeline/staging.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/output_folder.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
+#include "pipeline/session/staging.h"
 #include "pipeline/version.h"
 
 namespace zsq {

@@ -7,10 +7,10 @@
 #include "models/execute.h"
 #include "models/load.h"
 #include "models/operators.h"
-#include "pipeline/boundary.h"
 #include "pipeline/report/json.h"
 #include "pipeline/report/student_layers.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/session.h"
 #include "quant/placement.h"
 #include "quant/rewrites/equalize.h"
 

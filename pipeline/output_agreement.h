@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 
 namespace zsq {
 

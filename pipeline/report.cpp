@@ -7,12 +7,13 @@
 #include <set>
 
 #include "formats/atomic_file.h"
-#include "pipeline/boundary.h"
-#include "pipeline/output_words.h"
 #include "pipeline/report/curves.h"
 #include "pipeline/report/latency.h"
+#include "pipeline/report/output_words.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/format.h"
 
 namespace zsq {
 namespace {

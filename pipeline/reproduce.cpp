@@ -8,11 +8,11 @@
 
 #include "formats/atomic_file.h"
 #include "formats/file_lock.h"
-#include "pipeline/boundary.h"
-#include "pipeline/children.h"
 #include "pipeline/generate.h"
-#include "pipeline/output_folder.h"
 #include "pipeline/select.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/children.h"
+#include "pipeline/session/output_folder.h"
 #include "pipeline/tables/cells.h"
 
 namespace zsq {

@@ -16,11 +16,11 @@
 #include "models/load.h"
 #include "models/rounding.h"
 #include "models/tail.h"
-#include "pipeline/boundary.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
-#include "pipeline/saturation.h"
-#include "pipeline/session.h"
+#include "pipeline/report/saturation.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 
 namespace zsq {
 namespace {

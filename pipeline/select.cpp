@@ -5,11 +5,11 @@
 
 #include "formats/hugging_face.h"
 #include "losses/divergence.h"
-#include "pipeline/boundary.h"
 #include "pipeline/images/distilled.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/finished_run.h"
-#include "pipeline/session.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 #include "train/agreement.h"
 
 namespace zsq {

@@ -5,11 +5,11 @@
 
 #include "formats/hugging_face.h"
 #include "models/load.h"
-#include "pipeline/boundary.h"
-#include "pipeline/mixed.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/json.h"
-#include "pipeline/session.h"
+#include "pipeline/run/mixed.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 #include "quant/rewrites/equalize.h"
 
 namespace zsq {

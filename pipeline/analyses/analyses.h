@@ -7,7 +7,7 @@
 #include "analysis/training.h"
 #include "eval/evaluate.h"
 #include "pipeline/analyze.h"
-#include "pipeline/tables/grid.h"
+#include "pipeline/report/grid.h"
 
 namespace zsq::pipeline {
 

@@ -11,7 +11,7 @@
 #include "generator/augment.h"
 #include "generator/upload.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/session.h"
+#include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
 namespace {

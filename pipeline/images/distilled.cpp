@@ -12,7 +12,7 @@
 #include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/preprocessing.h"
+#include "pipeline/session/preprocessing.h"
 #include "train/images/image_bank.h"
 
 namespace zsq::pipeline {

@@ -7,8 +7,9 @@
 //                (pipeline/images/distilled.h), or what a bank of `zsq generate` holds out
 #pragma once
 #include "core/observer.h"
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 #include "quant/student.h"
+#include "recipes/recipe.h"
 
 namespace zsq::pipeline {
 
@@ -32,28 +33,5 @@ OptimisedImages optimised_images(const models::Model& teacher, const Recipe& rec
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
                                            const Recipe& recipe, const at::Tensor& from_bank,
                                            Observer& observer);
-
-// Divergence at temperature 1 and agreement, by what the outputs mean (losses/divergence.h), for
-// each kind of images; and how far the teacher's decisions vary over them.
-std::vector<SyntheticResult> measure_on(const std::vector<HeldOutImages>& held_out,
-                                        const models::Graph& graph,
-                                        const models::ParameterStore& parameters);
-
-// Each output of several, or of one with places (losses/divergence.h); empty for one plain row.
-std::vector<OutputResult> measure_outputs(const models::OutputRow& row, const at::Tensor& teacher,
-                                          const at::Tensor& student);
-
-// The measure that stages, runs and verdicts are judged by. divergence: geometric mean of the KL
-// over the kinds, so that a change counts by its ratio and neither kind outweighs the other.
-// agreement: over all images. {} if there is none.
-struct PooledResult {
-  double divergence = 0, agreement = 0;
-  std::int64_t images = 0;
-};
-PooledResult pool(const std::vector<SyntheticResult>& results);
-
-// Whether the divergence of `now` is smaller, and the KL on no kind more than 5 % larger: what
-// learns from one kind of images fits that kind. Both have the same kinds in the same order.
-bool is_better(const std::vector<SyntheticResult>& now, const std::vector<SyntheticResult>& before);
 
 }  // namespace zsq::pipeline

@@ -14,7 +14,7 @@
 #include "formats/onnx_tensor_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
-#include "pipeline/session.h"
+#include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -3,8 +3,9 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "pipeline/preprocessing.h"
 #include "pipeline/report/student_layers.h"
+#include "pipeline/scheme.h"
+#include "pipeline/session/preprocessing.h"
 #include "pipeline/version.h"
 #include "quant/rounding/registry.h"
 #include "quant/target_rules.h"

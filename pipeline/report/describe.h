@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a report says of a run besides what it measured.
 #pragma once
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 #include "quant/student.h"
+#include "recipes/recipe.h"
 #include "train/trainer.h"
 
 namespace zsq::pipeline {

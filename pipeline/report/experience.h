@@ -10,7 +10,7 @@
 namespace zsq::pipeline {
 
 struct Band {
-  double below;  // divergence (pool() in pipeline/images/held_out.h)
+  double below;  // divergence (pool() in pipeline/report/quality.h)
   const char *words, *mood;
   // What was lost: medians of the networks that have runs there, no gain being promised (0 for
   // less), and the loss of one run.

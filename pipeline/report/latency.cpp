@@ -5,6 +5,7 @@
 
 #include "analysis/bars.h"
 #include "pipeline/report/page.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {

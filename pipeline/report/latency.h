@@ -4,8 +4,8 @@
 // image, the minimum of all rounds.
 #pragma once
 #include "analysis/svg.h"
+#include "pipeline/report/grid.h"
 #include "pipeline/report/json.h"
-#include "pipeline/tables/grid.h"
 
 namespace zsq::pipeline {
 

@@ -6,6 +6,7 @@
 #include "analysis/plots.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/report/page.h"
 
-#include <cstdarg>
-#include <cstdio>
-
 #include "pipeline/report/page_style.h"
 
 namespace zsq::pipeline {
@@ -44,19 +41,6 @@ std::string verdict_box(const std::string& mood, const std::string& headline,
                         const std::string& text) {
   return "<div class=\"verdict " + mood + "\"><strong>" + escaped(headline) + "</strong>" +
          paragraph(text) + "</div>\n";
-}
-
-std::string format(const char* pattern, ...) {
-  char buffer[320];
-  va_list values;
-  va_start(values, pattern);
-  std::vsnprintf(buffer, sizeof buffer, pattern, values);
-  va_end(values);
-  return buffer;
-}
-
-std::string bytes_in_words(double bytes) {
-  return bytes < 1e6 ? format("%.1f kB", bytes / 1e3) : format("%.2f MB", bytes / 1e6);
 }
 
 }  // namespace zsq::pipeline

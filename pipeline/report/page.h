@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the HTML pages of reports are made of. A page loads nothing: its policy forbids it. Tables
-// (pipeline/tables/grid.h) can be sorted by a click on a heading, and are read as well without
+// (pipeline/report/grid.h) can be sorted by a click on a heading, and are read as well without
 // JavaScript. Light and dark, from 360 pixels of width, and on paper.
 #pragma once
 #include <string>
@@ -23,9 +23,5 @@ std::string wide_chart(const analysis::Svg& chart);
 // mood: "good", "fair", "bad"
 std::string verdict_box(const std::string& mood, const std::string& headline,
                         const std::string& text);
-
-// As printf.
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...);
-std::string bytes_in_words(double bytes);  // "12.3 kB", "1.20 MB"
 
 }  // namespace zsq::pipeline

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "pipeline/quantize.h"
 #include "pipeline/report/json.h"
+#include "pipeline/results.h"
 
 namespace zsq {
 

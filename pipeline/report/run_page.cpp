@@ -2,10 +2,11 @@
 // Samples, settings, and the page of one run as a whole.
 #include "formats/atomic_file.h"
 #include "formats/base64.h"
-#include "pipeline/quantize.h"
 #include "pipeline/report/curves.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
+#include "pipeline/results.h"
+#include "pipeline/session/format.h"
 
 namespace zsq {
 namespace pipeline {

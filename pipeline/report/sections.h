@@ -2,7 +2,7 @@
 // The parts of a run's page, as HTML. A part that the run has nothing for is empty.
 #pragma once
 #include "pipeline/report/finished_run.h"
-#include "pipeline/tables/grid.h"
+#include "pipeline/report/grid.h"
 
 namespace zsq::pipeline {
 

@@ -5,11 +5,12 @@
 #include <cmath>
 
 #include "analysis/bars.h"
-#include "pipeline/output_words.h"
 #include "pipeline/report/latency.h"
+#include "pipeline/report/output_words.h"
 #include "pipeline/report/page.h"
 #include "pipeline/report/sections.h"
 #include "pipeline/report/verdict.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {

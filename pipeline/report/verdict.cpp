@@ -6,10 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "pipeline/images/held_out.h"
-#include "pipeline/output_words.h"
 #include "pipeline/report/experience.h"
+#include "pipeline/report/output_words.h"
 #include "pipeline/report/page.h"
+#include "pipeline/report/quality.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 
 namespace zsq::pipeline {
 

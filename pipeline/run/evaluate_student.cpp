@@ -7,7 +7,7 @@
 #include "losses/divergence.h"
 #include "models/inference.h"
 #include "pipeline/run/finish.h"
-#include "pipeline/session.h"
+#include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -4,48 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "core/error.h"
-#include "models/execute.h"
 #include "models/inference.h"
-#include "pipeline/process_memory.h"
 #include "pipeline/run/stage.h"
+#include "pipeline/session/process_memory.h"
 
 namespace zsq::pipeline {
 namespace {
 
 constexpr double kMebi = 1 << 20;
-constexpr double kLibraries = 200e6;
-constexpr double kNetworkCopies = 10;
 constexpr double kInference = 6;       // values of the largest size at once
 constexpr double kCopiesOfImages = 3;  // of two kinds, or of two batches, and one that is made
-constexpr double kOptimised = 2.4;     // of the outputs of all nodes
-
-double count(const models::Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), 1.0, [](double product, std::int64_t side) {
-    return product * static_cast<double>(side);
-  });
-}
-
-NetworkSizes sizes_of(const models::Model& teacher) {
-  NetworkSizes sizes;
-  for (const auto& name : teacher.parameters.names())
-    sizes.parameters += kFloat * static_cast<double>(teacher.parameters.at(name).numel());
-  for (const auto& shape : models::infer_shapes(teacher.graph, teacher.parameters)) {
-    sizes.outputs += kFloat * count(shape);
-    sizes.largest = std::max(sizes.largest, kFloat * count(shape));
-  }
-  const auto& input = teacher.graph.input_shape;
-  sizes.pixels = static_cast<double>(input[1] * input[2]);
-  sizes.image = kFloat * static_cast<double>(input[0]) * sizes.pixels;
-  return sizes;
-}
-
-MemoryNeed of_optimised_images(const NetworkSizes& sizes, std::int64_t* batch_size) {
-  return {"optimised images",           sizes.alone(), kOptimised * sizes.outputs,
-          "generate.images.batch_size", batch_size,    2};
-}
 
 std::string in_words(double bytes) {
   char text[32];
@@ -54,16 +24,7 @@ std::string in_words(double bytes) {
   return text;
 }
 
-// The largest value with which the stage fits; below `least` where none does.
-std::int64_t fitting(const MemoryNeed& need, double limit) {
-  const double units = std::floor((limit - need.fixed) / need.each);
-  return units < static_cast<double>(need.least) ? need.least - 1
-                                                 : static_cast<std::int64_t>(std::min(units, 1e12));
-}
-
 }  // namespace
-
-double NetworkSizes::alone() const { return kLibraries + kNetworkCopies * parameters; }
 
 MemoryNeed values_between_blocks(const char* stage, const NetworkSizes& network,
                                  std::int64_t images, std::int64_t batch, Recipe& recipe) {
@@ -104,7 +65,7 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
   const double limit = bytes_of(recipe.process.memory_limit);
   if (limit <= 0) return;
   for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
-    const std::int64_t fits = fitting(need, limit);
+    const std::int64_t fits = need.fitting(limit);
     if (fits < need.least)
       throw Error(ErrorCode::out_of_memory,
                   need.stage + " needs about " +
@@ -120,20 +81,12 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
   }
 }
 
-std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
-                               std::int64_t wanted, double bytes) {
-  const MemoryNeed need = of_optimised_images(sizes_of(teacher), &wanted);
-  const double given = bytes_of(recipe.process.memory_limit), most = need.fixed + bytes;
-  return std::clamp(fitting(need, given > 0 ? std::min(given, most) : most), need.least,
-                    std::max(need.least, wanted));
-}
-
 std::string smaller_plan(const models::Model& teacher, Recipe recipe) {
   const double given = bytes_of(recipe.process.memory_limit);
   const double limit = 0.75 * (given > 0 ? given : bytes_of({100, true}));
   std::string plan;
   for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
-    const std::int64_t value = std::min(*need.setting / 2, fitting(need, limit));
+    const std::int64_t value = std::min(*need.setting / 2, need.fitting(limit));
     if (value >= need.least)
       plan += (plan.empty() ? "--set " : " --set ") + need.key + "=" + std::to_string(value);
   }

@@ -11,12 +11,12 @@
 #include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
-#include "pipeline/missing_batch_norm.h"
-#include "pipeline/preprocessing.h"
+#include "pipeline/images/missing_batch_norm.h"
 #include "pipeline/run/memory_plan.h"
 #include "pipeline/run/rewrite.h"
 #include "pipeline/run/state.h"
-#include "pipeline/session.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 #include "quant/target_rules.h"
 
 namespace zsq::pipeline {

@@ -10,10 +10,10 @@
 #include "eval/evaluate.h"
 #include "pipeline/images/calibration_set.h"
 #include "pipeline/images/held_out.h"
-#include "pipeline/output_folder.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/quantize.h"
 #include "pipeline/run/clock.h"
+#include "pipeline/session/output_folder.h"
+#include "pipeline/session/preprocessing.h"
 #include "train/images/image_bank.h"
 #include "train/images/system_noise.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "pipeline/images/learning_images.h"
+#include "pipeline/run/learning_images.h"
 #include "pipeline/run/memory_plan.h"
 #include "pipeline/run/pace.h"
 #include "pipeline/run/state.h"

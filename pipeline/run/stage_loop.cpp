@@ -4,7 +4,8 @@
 #include "core/error.h"
 #include "losses/divergence.h"
 #include "parallel/ranks.h"
-#include "pipeline/output_words.h"
+#include "pipeline/report/output_words.h"
+#include "pipeline/report/quality.h"
 #include "pipeline/run/plan.h"
 #include "pipeline/run/prepare.h"
 

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/quantize.h"
+#include "pipeline/results.h"
 #include "quant/student.h"
+#include "recipes/recipe.h"
 
 namespace zsq::pipeline {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/export.h"
-#include "pipeline/preprocessing.h"
 #include "pipeline/run/finish.h"
-#include "pipeline/session.h"
+#include "pipeline/session/preprocessing.h"
+#include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
 namespace {

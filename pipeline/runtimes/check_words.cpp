@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "pipeline/output_words.h"
 #include "pipeline/report/json.h"
+#include "pipeline/report/output_words.h"
 
 namespace zsq {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
-#include "pipeline/children.h"
+#include "pipeline/session/children.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "losses/divergence.h"
 #include "models/file_layout.h"
-#include "pipeline/session.h"
+#include "pipeline/session/session.h"
 #include "quant/placement.h"
 #include "quant/student.h"
 

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "pipeline/quantize.h"
-#include "pipeline/session.h"
+#include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "pipeline/report/grid.h"
 #include "pipeline/report/json.h"
 #include "pipeline/reproduce.h"
-#include "pipeline/tables/grid.h"
 
 namespace zsq {
 namespace {

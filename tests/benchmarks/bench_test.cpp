@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also benchmarks/clock, benchmarks/cuda_kernels, benchmarks/kernel_cases,
-// benchmarks/machine, benchmarks/memory, benchmarks/report, benchmarks/train_step, pipeline/bench,
-// pipeline/bench_json. `zsq bench` as a program meets it. How long anything takes is not asserted.
+// `zsq bench` as a program meets it. How long anything takes is not asserted.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/analyze, pipeline/analyze, pipeline/analyses/analyses, pipeline/analyses/common,
-// pipeline/analyses/crossings, pipeline/analyses/feature_map, pipeline/analyses/gradient_cosine,
-// pipeline/analyses/hessian_trace, pipeline/analyses/loss_surface,
-// pipeline/analyses/threshold_distance.
 // Every analysis through the program: a table, a picture and figures that agree with the table.
 #include <cmath>
 #include <map>

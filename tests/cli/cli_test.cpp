@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/bench, cli/check, cli/compare, cli/console, cli/eval, cli/flags, cli/generate,
-// cli/inspect, cli/main, cli/manual_page, cli/quantize, cli/run, cli/select,
-// cli/verbs, pipeline/version.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/export, pipeline/export.
 // A finished run as a file for another runtime.
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/doctor.
 // What `zsq inspect` says of files that hold weights only, and of what became of BatchNorm.
 #include <nlohmann/json.hpp>
 

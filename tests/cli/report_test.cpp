@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cli/report, pipeline/report.
 // Finished runs as a page, in a browser and in TensorBoard, and several side by side.
 #include <map>
 #include <nlohmann/json.hpp>

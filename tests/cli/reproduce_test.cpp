@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/children, pipeline/reproduce, pipeline/tables/cells, pipeline/tables/inputs,
-// pipeline/tables/table_text.
 // A table of runs from start to end: listed, stopped by a fault, gone on with, complete.
 #include <signal.h>
 

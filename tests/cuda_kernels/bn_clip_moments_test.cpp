@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/folded_batch_norm.
 #include "cuda_kernels/bn_clip_moments.h"
 
 #include <ATen/ops/allclose.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/channel_lanes, cuda_kernels/channel_layout, cuda_kernels/channel_sums,
-// cuda_kernels/moments_of_sums.
 #include "cuda_kernels/channel_moments.h"
 
 #include <ATen/Parallel.h>

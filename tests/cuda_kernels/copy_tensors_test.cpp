@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/copy_tensors_implementations.
 #include "cuda_kernels/copy_tensors.h"
 
 #include <ATen/ops/equal.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/cuda_common, cuda_kernels/cuda_scope, cuda_kernels/channel_sums_cuda.
 // The CUDA implementation of every operator against its CPU implementation. Needs a GPU.
 #include "tests/cuda_kernels/cpu_and_cuda.h"
 

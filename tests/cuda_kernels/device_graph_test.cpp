@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/cuda_stream.
 // Needs a GPU.
 #include "cuda_kernels/device_graph.h"
 

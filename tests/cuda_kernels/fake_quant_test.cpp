@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/checks, cuda_kernels/cpu_loops.
 #include "cuda_kernels/fake_quant.h"
 
 #include <ATen/ops/empty.h>

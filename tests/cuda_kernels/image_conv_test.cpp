@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/image_taps_cpu.
 #include "cuda_kernels/image_conv.h"
 
 #include <ATen/Parallel.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/layer_table.
 #include "cuda_kernels/layer_fake_quant.h"
 
 #include <ATen/Parallel.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/upsampled_products.
 #include "cuda_kernels/upsampled_conv.h"
 
 #include <ATen/Parallel.h>

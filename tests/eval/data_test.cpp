@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/cifar, eval/decode_none, eval/decode_opencv, eval/image_files, eval/npz,
-// eval/open_data, eval/options, eval/sources.
 #include <gtest/gtest.h>
 
 #include <filesystem>

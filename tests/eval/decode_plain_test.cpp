@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/decode_webp, eval/png.
 // Builds without OpenCV give its pixels: of what OpenCV writes, and of what it reads.
 #include <gtest/gtest.h>
 

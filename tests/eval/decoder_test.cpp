@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/decode_jpeg, eval/decode_none.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also core/bt601.
 #include <gtest/gtest.h>
 
 #include "eval/preprocess.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/config_file, eval/preprocessing_json.
 // Configurations of other libraries, as these write them.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also eval/preprocessing_options.
 #include "eval/preset.h"
 
 #include <gtest/gtest.h>

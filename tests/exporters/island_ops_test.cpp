@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/ncnn/island_ops, exporters/tflite/island_ops.
 // Every operator that stays float between quantized tensors computes in the runtimes what it does
 // here, or is refused by name.
 #include "exporters/island_ops.h"

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/ncnn/float_ops, exporters/ncnn/fuse, exporters/ncnn/layers,
-// exporters/ncnn/ncnn, exporters/ncnn/net, exporters/ncnn/permutations, exporters/ncnn/settings,
-// exporters/ncnn/student_net, exporters/ncnn/weights.
 // ncnn's files keep its documented rules, and ncnn computes the student.
 #include "exporters/ncnn/ncnn.h"
 

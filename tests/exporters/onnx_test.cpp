@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/code_bounds, exporters/float_ops, exporters/layer_codes,
-// exporters/onnx_builder, exporters/onnxruntime, exporters/plan, exporters/registry.
 #include "formats/onnx.h"
 
 #include <ATen/TensorOperators.h>

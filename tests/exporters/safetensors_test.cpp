@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/size.
 #include "formats/safetensors.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/file_outputs.
 // An exported file takes and gives what the network's file did: names, layout, the last function in
 // float and the shape of the output.
 #include <ATen/TensorOperators.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/generic, exporters/openvino, exporters/qcdq, exporters/qdq_form,
-// exporters/qdq_model, exporters/tensorrt.
 // Every target's file keeps its documented rules, and its runtime computes the student.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>

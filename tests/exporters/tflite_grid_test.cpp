@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/tflite/grid, exporters/tflite/layout.
 #include <gtest/gtest.h>
 
 #include "exporters/tflite/grid.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also exporters/tflite/arithmetic, exporters/tflite/average_pool, exporters/tflite/builder,
-// exporters/tflite/convert, exporters/tflite/float_ops, exporters/tflite/integer_ops,
-// exporters/tflite/layers, exporters/tflite/shape_ops, exporters/tflite/tflite,
-// exporters/tflite/windows.
-// LiteRT itself runs every file: it computes the student, and the file
-// keeps LiteRT's 8-bit quantization specification (check_tflite.py).
+// LiteRT itself runs every file: it computes the student, and the file keeps LiteRT's 8-bit
+// quantization specification (check_tflite.py).
 #include "exporters/tflite/tflite.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/input_file.
 #include "formats/atomic_file.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/exported_json.
 #include "formats/exported_program.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/json.
 // A file beyond each limit of formats/limits.h, small enough to be mailed.
 #include "formats/limits.h"
 

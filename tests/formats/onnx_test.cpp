@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/onnx_messages, formats/onnx_metadata, formats/onnx_node, formats/onnx_read,
-// formats/onnx_tensor, formats/onnx_write.
 #include "formats/onnx.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/pickle_objects.
 #include "formats/pickle.h"
 
 #include <gtest/gtest.h>

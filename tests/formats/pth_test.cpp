@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/pth_state.
 #include "formats/pth.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/script_reader, formats/script_syntax, formats/script_tokens.
 #include <random>
 
 #include "formats/script_syntax.h"

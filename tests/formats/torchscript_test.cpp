@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/torch_archive, formats/strided.
 #include "formats/torchscript.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/in_file.
 #include "formats/zip_archive.h"
 
 #include <gtest/gtest.h>

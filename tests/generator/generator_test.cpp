@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also generator/options, generator/layers.
 #include "generator/generator.h"
 
 #include <ATen/TensorOperators.h>

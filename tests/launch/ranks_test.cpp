@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program under mpirun.
-// Covers also launch/mpi.
 #include "launch/ranks.h"
 
 #include <signal.h>

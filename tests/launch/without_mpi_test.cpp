@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that was built without MPI or NCCL says so where they are asked for.
-// Covers also launch/without_nccl.
 #include <gtest/gtest.h>
 
 #include "launch/mpi.h"

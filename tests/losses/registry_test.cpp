@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also losses/options.
 #include "losses/registry.h"
 
 #include <ATen/ops/kl_div.h>

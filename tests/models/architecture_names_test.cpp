@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/architectures/densenet, models/architectures/efficientnet,
-// models/architectures/inverted_residual, models/architectures/mobilenet,
-// models/architectures/regnet, models/architectures/residual, models/architectures/resnet,
-// models/architectures/shufflenet_v2, models/architectures/vgg.
 // Each built-in architecture under the names of torchvision 0.26.0 and timm 1.0.31: their number of
 // parameters and a hash of their state dict's names, taken from these packages.
 #include <gtest/gtest.h>

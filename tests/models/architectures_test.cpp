@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/architectures/builder, models/architectures/registry.
 // Built-in architectures: the published parameter and operation counts, the names of each
 // publisher, and the same outputs as the exported form of the same network.
 #include <ATen/TensorOperators.h>

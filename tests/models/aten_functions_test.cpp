@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/aten/convert_attention, models/aten/convert_functions,
-// models/aten/convert_normalization, models/aten/convert_rearranged, models/aten/convert_reduce,
-// models/aten/convert_resize. Operators that ONNX writes in parts, against ATen's own.
+// Operators that ONNX writes in parts, against ATen's own.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/aten/convert_logic, models/onnx/fold_tensors. Comparisons, einsum, places of a
-// dimension, what is calculated of parameters, and devices, against ATen's own.
+// Comparisons, einsum, places of a dimension, what is calculated of parameters, and devices,
+// against ATen's own.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/batch_norm.h>

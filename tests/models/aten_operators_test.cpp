@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/aten/convert_elementwise, models/aten/convert_layers,
-// models/aten/convert_parts, models/aten/convert_pooling, models/aten/convert_shape,
-// models/aten/converters, models/aten/operation, models/aten/program, models/aten/value. Each
-// operator, with its defaults and without, against ATen's own.
+// Each operator, with its defaults and without, against ATen's own.
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/allclose.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/unused_nodes.
 #include "models/channel_scales.h"
 
 #include <ATen/TensorOperators.h>

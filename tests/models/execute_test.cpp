@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/batch_norm, models/batch_norm_chain, models/graph, models/parameter_store,
-// models/tensors.
 #include "models/execute.h"
 
 #include <ATen/TensorOperators.h>

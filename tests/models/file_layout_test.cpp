@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/input_layout.
 // Files that take images with channels last: the graph takes them first, and preprocessing inside
 // the file means the same pixels.
 #include "models/file_layout.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/precision.
 #include "models/float32_products.h"
 
 #include <ATen/Context.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also formats/hugging_face.
 // Folders of configuration and weights as timm and transformers write them.
 #include "models/hugging_face.h"
 

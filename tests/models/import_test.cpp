@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/call, models/onnx/canonicalize, models/onnx/convert_elementwise,
-// models/onnx/convert_layers, models/onnx/convert_pooling, models/onnx/converters,
-// models/onnx/import_onnx, models/onnx/importer, models/onnx/registry.
 // Networks that PyTorch's exporters wrote, against the answers of onnxruntime beside them.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

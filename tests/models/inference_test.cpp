@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/stored_tensor.
 #include "models/inference.h"
 
 #include <ATen/ops/allclose.h>

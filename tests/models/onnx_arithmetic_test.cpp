@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/fold_arithmetic.
 // Activations, linear layers, BatchNorm and sums in the forms that exporters write, against plain
 // ATen.
 #include <ATen/ops/batch_norm.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/broadcast, models/onnx/convert_elementwise.
 // Operators of several tensors and constants, whose shapes align at the right, against plain ATen.
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/normalized, models/onnx/ending, models/onnx/importer.
 // The last function of a file leaves the graph, and as_file_output() brings it back.
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/log_softmax.h>

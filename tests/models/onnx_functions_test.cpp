@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_functions.
 // Every function of one tensor, on activations and on constants, against formulas of ONNX's
 // specification in plain ATen.
 #include <ATen/ops/erf.h>

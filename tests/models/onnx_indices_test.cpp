@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_repeats, models/onnx/fold_logic.
 // Places picked by index, repeats, and logic on constants, against plain ATen.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>

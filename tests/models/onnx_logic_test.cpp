@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_einsum, models/onnx/convert_logic. Against plain ATen.
+// Against plain ATen.
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/where.h>

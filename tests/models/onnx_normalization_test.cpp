@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_normalization.
 // LayerNormalization, GELU and linear layers over the channels of a map, as exporters write them
 // between two transpositions, against plain ATen.
 #include <ATen/ops/gelu.h>

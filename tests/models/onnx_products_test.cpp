@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_layers, models/onnx/canonicalize, models/onnx/expectation.
 // Linear layers, products of two tensors and convolutions along one axis, whose constants may line
 // up by coincidence with another dimension, against plain ATen.
 #include <ATen/ops/batch_norm.h>

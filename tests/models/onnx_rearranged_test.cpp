@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_pad, models/onnx/convert_rearranged, models/onnx/convert_resize,
-// models/onnx/convert_response, models/onnx/convert_transposed, models/onnx/rearrange.
 // Blocks of pixels, transposed convolutions, changes of size and pads, against plain ATen.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/batch_norm.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_reduce, models/onnx/reductions.
 // Reductions, Softmax and normalisations of one image, against plain ATen.
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>

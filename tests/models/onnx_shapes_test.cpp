@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_shape, models/onnx/convert_slices, models/onnx/fold_layout,
-// models/onnx/permuted, models/shapes.
 // Operators that cut, join and rearrange, and the arithmetic on shapes that exporters write around
 // them, against plain ATen.
 #include <ATen/ops/arange.h>

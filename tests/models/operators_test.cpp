@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/opsets.
 #include "models/operators.h"
 
 #include <algorithm>

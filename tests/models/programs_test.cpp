@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/aten/registry, models/exported_program, models/torchscript/import_torchscript.
 // Programs that PyTorch wrote, against what PyTorch computes: traced, scripted, scripted and
 // frozen, exported, exported and decomposed.
 #include "models/programs.h"

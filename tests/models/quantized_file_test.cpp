@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/onnx/convert_quantized.
 // Files with QuantizeLinear and DequantizeLinear, read back through
 // LoadOptions::make_quantize_chain.
 #include <ATen/TensorOperators.h>

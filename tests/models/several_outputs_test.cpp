@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/outputs, models/tail, models/onnx/tail_builder, models/onnx/open_size.
 // Files of several outputs, of outputs with places, and with an end that stays as it is.
 #include <ATen/ops/conv1d.h>
 #include <ATen/ops/randn.h>

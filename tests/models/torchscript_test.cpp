@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also models/torchscript/interpreter, models/torchscript/expressions, models/aten/scalars.
 // Code is followed as Python would: conditions, loops, functions, attributes, lists; all of it
 // bounded, and none of it allowed to depend on the image.
 #include <ATen/TensorOperators.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/runtimes/check_words, pipeline/runtimes/exported_files,
-// pipeline/runtimes/float_files, pipeline/runtimes/python.
 // A finished run in the runtimes of a Python, and what is said where that fails.
 #include "pipeline/check.h"
 

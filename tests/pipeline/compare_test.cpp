@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/rewrite.
 #include "pipeline/compare.h"
 
 #include <ATen/TensorOperators.h>

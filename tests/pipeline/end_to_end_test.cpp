@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/inspect, pipeline/run/evaluate_student, pipeline/run/write_files.
 // The product's promise through its public API: a trained network goes in, no data, and what comes
 // out names real images nearly as well, says so itself, runs elsewhere, and is the same for the
 // same seed.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/images/image_forms, pipeline/images/image_job.
 // Images in every form, as other programs find them.
 #include "pipeline/generate.h"
 

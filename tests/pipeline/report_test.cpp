@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/report/describe, pipeline/report/report_json, pipeline/report/result_json,
-// pipeline/report/student_layers.
 // report.json as other programs rely on it, and a report.html that needs no network.
 #include <gtest/gtest.h>
 

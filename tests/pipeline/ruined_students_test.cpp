@@ -2,7 +2,7 @@
 // The worst that a report can do is to call a ruined network good. Here students of networks with
 // every kind of output are damaged as faults of importers, ranges, layouts and runtimes damage
 // them; drawn images tell which of them are ruined, and none of these may be called good. Healthy
-// students of the same networks must be. Covers also pipeline/report/experience.
+// students of the same networks must be.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -19,8 +19,8 @@
 #include <map>
 
 #include "models/execute.h"
-#include "pipeline/images/held_out.h"
 #include "pipeline/report/experience.h"
+#include "pipeline/report/quality.h"
 #include "pipeline/report/verdict.h"
 #include "quant/calibration/bias_correction.h"
 #include "quant/calibration/ranges.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/images/distilled.
 // Runs ranked without real images, and what cannot be ranked.
 #include "pipeline/select.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/nearest_level.
 #include "quant/choose_levels.h"
 
 #include <ATen/ops/cat.h>

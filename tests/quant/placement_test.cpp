@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/float_tensors, quant/split_hard_swish, quant/target_rules.
 // Exactly which tensors are quantized, at how many bits, in both modes.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also recipes/keys.
 #include "recipes/overlays.h"
 
 #include <gtest/gtest.h>

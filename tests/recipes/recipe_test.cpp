@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also core/enum_of, core/settings, quant/options, recipes/describe,
-// recipes/options, train/options.
 #include "recipes/recipe.h"
 
 #include <gtest/gtest.h>

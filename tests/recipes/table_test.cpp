@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also recipes/read_text.
 #include "recipes/table.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also sdk/job. Whatever the caller does wrong becomes a code and a sentence.
+// Whatever the caller does wrong becomes a code and a sentence.
 #include <zsq/zsq.h>
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on a CUDA device that is emulated (tests/support/emulated_cuda/device.h): it gives what
 // it gives on the CPU, and between two reads of the metrics nothing waits for the device.
-// Covers also generator/upload.
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks send each other, and what couples the images of a batch that they share.
-// Covers also parallel/communicator, parallel/ranks.
 #include "train/rank_batch.h"
 
 #include <ATen/ops/full.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training split over ranks against training on one.
-// Covers also train/device_setup.
 #include "parallel/ranks.h"
 
 #include <gtest/gtest.h>

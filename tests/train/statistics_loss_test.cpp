@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also generator/statistics_options.
 #include "train/statistics_loss.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also core/observer, core/stopwatch, train/delayed_metrics, train/report,
-// train/scale_steps.
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>

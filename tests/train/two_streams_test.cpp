@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on an emulated device whose streams are watched: the student's half of an iteration may
 // run beside the generator's next half, and all that needs one of them waits for it.
-// Covers also models/side_stream.
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also cuda_kernels/map.
 // Operators that map elements, and those that map the weights of many layers at once: the CUDA
 // implementations, emulated, give the bits of the CPU implementations in every order.
 #include "cuda_kernels/copy_tensors_implementations.h"

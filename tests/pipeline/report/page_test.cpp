@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/report/finished_run, pipeline/report/latency,
-// pipeline/report/layer_sections,
-// pipeline/report/page_style, pipeline/report/run_page, pipeline/report/sections,
-// pipeline/report/summary_sections. What the page of a run shows, and what it leaves out.
-// tests/cli/report_test.cpp opens pages in a browser.
+// What the page of a run shows, and what it leaves out. tests/cli/report_test.cpp opens pages in a
+// browser.
 #include "pipeline/report/page.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +12,7 @@
 #include "pipeline/report.h"
 #include "pipeline/report/latency.h"
 #include "pipeline/report/sections.h"
+#include "pipeline/session/format.h"
 #include "tests/support/temp_folder.h"
 
 namespace zsq::pipeline {

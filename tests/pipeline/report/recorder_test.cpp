@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/report/samples.
 #include "pipeline/report/recorder.h"
 
 #include <ATen/ops/full.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/process_memory.
 #include "pipeline/run/memory_plan.h"
 
 #include <ATen/ops/empty.h>
@@ -7,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pipeline/boundary.h"
-#include "pipeline/process_memory.h"
+#include "pipeline/session/boundary.h"
+#include "pipeline/session/process_memory.h"
 #include "tests/support/error_message.h"
 #include "tests/support/network_builder.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/clock, pipeline/run/stages/correct_channels, pipeline/run/prepare,
-// pipeline/run/stages/reconstruct.
 // Which stages a run has, what it says of them before it begins, and what it needs to be resumed.
 #include "pipeline/run/plan.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/state, pipeline/run/stages/fine_tune, pipeline/run/stages/reconstruct,
-// pipeline/run/stages/round_weights, pipeline/run/stages/stages.
 // A run that is stopped and resumed gives the bytes of an unbroken one.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/finish, pipeline/run/stage.
 // Which stages a recipe has on which network, as docs/method.md and docs/recipes.md say.
 #include <gtest/gtest.h>
 
@@ -12,7 +11,7 @@
 namespace zsq::pipeline {
 namespace {
 
-models::Model network(std::int64_t groups) {
+models::Model planned_network(std::int64_t groups) {
   test::NetworkBuilder net({3, 8, 8});
   auto x = net.conv_bn_relu("conv", net.input(), 3, 4);
   x = net.conv_bn_relu("second", x, 4, 4, 3, groups);
@@ -25,7 +24,7 @@ using Names = std::vector<std::string>;
 
 Names stages_of(const std::string& name, std::int64_t groups = 1) {
   const Recipe recipe = load_recipe(name);
-  const models::Model model = network(groups);
+  const models::Model model = planned_network(groups);
   Names names;
   for (const StageKind* kind : stage_kinds())
     if (kind->applies(recipe, model)) names.push_back(kind->name(recipe));
@@ -55,17 +54,17 @@ TEST(StageKinds, CorrectDepthwiseNetworksByThemselves) {
 TEST(StageKinds, CalibrateBeforeWhatMayBeUndone) {
   Recipe recipe = load_recipe("deploy");
   recipe.finetune.validation_checks = 0;
-  EXPECT_FALSE(kFirstCalibration.applies(recipe, network(1)));
+  EXPECT_FALSE(kFirstCalibration.applies(recipe, planned_network(1)));
   recipe.finetune.validation_checks = 4;
   EXPECT_TRUE(undoes_stages(recipe));
-  EXPECT_TRUE(kFirstCalibration.applies(recipe, network(1)));
+  EXPECT_TRUE(kFirstCalibration.applies(recipe, planned_network(1)));
 }
 
 TEST(StageKinds, CalibrateBeforeChannelsAreCorrected) {
   Recipe recipe = load_recipe("deploy_w2");
-  EXPECT_FALSE(kFirstCalibration.applies(recipe, network(1)));
+  EXPECT_FALSE(kFirstCalibration.applies(recipe, planned_network(1)));
   recipe.quantize.channel_correction = 8;
-  EXPECT_TRUE(kFirstCalibration.applies(recipe, network(1)));
+  EXPECT_TRUE(kFirstCalibration.applies(recipe, planned_network(1)));
 }
 
 TEST(StageKinds, StateMemoryWhereTheyKeepValues) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/run/stages/calibrate.
 // Running the stages: what is kept, what is rejected, and what a stopped run goes on with.
 #include <ATen/TensorOperators.h>
 
 #include "core/error.h"
+#include "pipeline/report/quality.h"
 #include "tests/pipeline/run/plan_fixture.h"
 #include "tests/support/quantized.h"
 

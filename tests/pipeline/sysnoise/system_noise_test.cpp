@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also pipeline/sysnoise/variants, cli/system_noise, pipeline/sysnoise/int8_model.
 #include "pipeline/system_noise.h"
 
 #include <gtest/gtest.h>

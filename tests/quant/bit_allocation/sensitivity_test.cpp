@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/dependent_part, quant/mixed_options.
 #include "quant/bit_allocation/sensitivity.h"
 
 #include <ATen/TensorOperators.h>

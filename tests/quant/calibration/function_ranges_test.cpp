@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/calibration/calibrate.
 // What a layer without BatchNorm gives a function may reach much further than independent inputs
 // would: here all channels of an image are alike. With 8 bits the function must still reach, on
 // such images, what it reaches in float on the side of 0 that the mean is far from.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/calibration/histogram, quant/calibration/range_observers,
-// quant/calibration/weight_grid.
 #include "quant/calibration/ranges.h"
 
 #include <ATen/ops/arange.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/data_free/inferred_values, quant/data_free/sources.
 // Moments and bias correction against images drawn from the distribution that the BatchNorm layers
 // of small networks claim: every pixel of the input is N(0, 1), and BatchNorm has mean 0, variance
 // 1, eps 0.

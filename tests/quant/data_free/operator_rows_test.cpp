@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/data_free/reduced_rows, quant/data_free/rows, quant/data_free/sampled_rows.
 // Inferred distributions of operators against images drawn from the distribution that BatchNorm
 // layers claim, and against the laws that hold by definition.
 #include "quant/data_free/operator_rows.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/data_free/linear_groups.
 #include "quant/rewrites/equalize.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/rewrites/parallel_branches.
 // Merged branches compute what the branches did, and their BatchNorm says what images show.
 #include "quant/rewrites/merge_branches.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/calibration/depthwise_way.
 #include "quant/rewrites/split_channels.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also quant/rounding/adaround.
 #include "quant/rounding/registry.h"
 
 #include <ATen/ops/arange.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also generator/image_options, train/images/finished_images.
 #include "train/images/make_images.h"
 
 #include <ATen/ops/bincount.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also train/reconstruct_options.
 #include "train/reconstruction/reconstruct.h"
 
 #include <ATen/core/grad_mode.h>
