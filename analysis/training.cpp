@@ -20,21 +20,21 @@ Training::Training(const TrainingSetup& setup)
 void Training::run(Observer& observer, const Look& before_step, const Look& after_step) {
   const TrainOptions& options = setup_.finetune;
   train::Step step(setup_.teacher, student_, generator_, options);
-  train::Pace pace(options, /*budget=*/0);
+  train::Schedule schedule(options, /*budget=*/0);
   std::int64_t first = -1;  // iteration that trains the student
-  while (pace.next(/*elapsed=*/0)) {
+  while (schedule.next(/*elapsed=*/0)) {
     if (observer.stop_requested()) throw Error(ErrorCode::stopped, "stopped; nothing was saved");
-    const double factor = train::rate_factor(options, pace.share());
-    const std::int64_t done = pace.done();
+    const double factor = train::rate_factor(options, schedule.share());
+    const std::int64_t done = schedule.done();
     const auto draw = step.draw(static_cast<std::uint64_t>(done));
-    const bool warming_up = pace.warming_up();
+    const bool warming_up = schedule.warming_up();
     if (!warming_up && first < 0) {
       step.calibrate();
       first = done;
     }
     const train::Batch batch = step.generator_step(draw, factor);
     if (warming_up) {
-      pace.warmup_took(0);
+      schedule.warmup_took(0);
     } else {
       const Sample sample{batch.images, batch.logits, draw.targets,
                           setup_.teacher.graph.signature.kind};
@@ -42,7 +42,7 @@ void Training::run(Observer& observer, const Look& before_step, const Look& afte
       if (before_step) before_step(done - first, steps, sample);
       step.student_step(batch, factor);
       if (after_step) after_step(done - first, steps, sample);
-      pace.finetune_took(0);
+      schedule.finetune_took(0);
     }
     observer.on_progress(
         {warming_up ? "warm-up" : "fine-tune", done + 1, options.iterations, 0, {}});

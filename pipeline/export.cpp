@@ -12,7 +12,7 @@
 #include "pipeline/session/boundary.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
-#include "quant/calibration/depthwise_way.h"
+#include "quant/calibration/inverted_bottleneck.h"
 #include "quant/rewrites/equalize.h"
 
 namespace zsq {
@@ -47,12 +47,12 @@ fs::path float_network(const fs::path& folder, const ExportRunOptions& options,
 
 // Copies of channels that the run appended (quant/rewrites/split_channels.h), to be filled.
 void append_channels(models::Model& teacher, const formats::SafetensorsFile& file) {
-  for (const auto& way : quant::find_depthwise_ways(teacher)) {
-    const models::Node& layer = teacher.graph[way.depthwise];
+  for (const auto& block : quant::find_inverted_bottlenecks(teacher)) {
+    const models::Node& layer = teacher.graph[block.depthwise];
     const formats::Array* scale = formats::find(file.tensors, layer.name + ".weight.scale");
     if (!scale || scale->shape.size() != 1) continue;
     const auto more = scale->shape[0] - models::get_if<models::Conv2d>(layer)->groups;
-    if (more > 0) quant::append_channels(teacher, way, more);
+    if (more > 0) quant::append_channels(teacher, block, more);
   }
 }
 

@@ -65,7 +65,7 @@ class Inserter {
 
   NodeId copy(NodeId id) {
     Node node = teacher_[id];
-    for (NodeId& input : node.inputs) input = view(input, placement_.asks[id]);
+    for (NodeId& input : node.inputs) input = view(input, placement_.input_bits[id]);
     if (is_layer(node)) quantize_weight(node, placement_.weight_bits[id]);
     if (auto* clip = std::get_if<models::Clip>(&node.op)) give_one_bound(node, *clip);
     return student_.graph.add(std::move(node));

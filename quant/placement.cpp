@@ -100,11 +100,11 @@ class DeployPlacer {
     Placement placement;
     const std::size_t n = graph_.nodes.size();
     placement.bits.resize(n);
-    placement.asks.resize(n);
+    placement.input_bits.resize(n);
     placement.weight_bits.resize(n);
     for (std::size_t i = n; i-- > 0;) {
       const auto id = static_cast<NodeId>(i);
-      placement.asks[i] = asks(id);
+      placement.input_bits[i] = input_bits(id);
       if (is_layer(graph_[id])) placement.weight_bits[i] = weight_bits(id);
       for (NodeId consumer : consumers_[i]) add_needs(id, consumer, placement);
     }
@@ -127,7 +127,7 @@ class DeployPlacer {
     return end ? options_.first_last_bits : options_.weights.num_bits;
   }
 
-  std::int64_t asks(NodeId id) const {
+  std::int64_t input_bits(NodeId id) const {
     const auto& node = graph_[id];
     if (!node.inputs.empty() && has_tail_ && ends_.last[id] && !is_layer(node)) return kFloatInput;
     if (is_pass_through(rules_, node) || node.inputs.empty()) return 0;
@@ -161,8 +161,8 @@ class DeployPlacer {
     if (is_pass_through(rules_, node)) {
       const auto& behind = placement.bits[consumer];
       if (!behind.empty()) placement.bits[id].insert(*behind.begin());
-    } else if (placement.asks[consumer] != kFloatInput) {
-      placement.bits[id].insert(placement.asks[consumer]);
+    } else if (placement.input_bits[consumer] != kFloatInput) {
+      placement.bits[id].insert(placement.input_bits[consumer]);
     }
   }
 
@@ -182,7 +182,7 @@ Placement place_paper(const Graph& graph, const QuantOptions& options) {
   const std::size_t n = graph.nodes.size();
   Placement placement;
   placement.bits.resize(n);
-  placement.asks.resize(n);
+  placement.input_bits.resize(n);
   placement.weight_bits = named_weights(graph, options);
   for (std::size_t i = 0; i < n; ++i) {
     const auto* clip = models::get_if<models::Clip>(graph.nodes[i]);

@@ -34,7 +34,7 @@ struct Placement {
   // Bits of the quantizers after a node, widest first, each fed by the one before it.
   std::vector<std::set<std::int64_t, std::greater<>>> bits;
   // Bits that a node takes its inputs at; 0: the widest there is; kFloatInput: before quantizers.
-  std::vector<std::int64_t> asks;
+  std::vector<std::int64_t> input_bits;
   std::vector<std::int64_t> weight_bits;  // 0 if the node is no layer
 };
 

@@ -30,9 +30,10 @@ at::Tensor DelayedMetrics::numbers_of(const StudentStep& student) const {
   return copy_of({student.loss, student.agreement, student.skipped});
 }
 
-void DelayedMetrics::add(std::string_view phase, const Pace& pace, double factor,
+void DelayedMetrics::add(std::string_view phase, const Schedule& schedule, double factor,
                          const at::Tensor& generator, const at::Tensor& student) {
-  unread_.push_back({phase, pace.done(), pace.total(), pace.share(), factor, generator, student});
+  unread_.push_back(
+      {phase, schedule.done(), schedule.total(), schedule.share(), factor, generator, student});
   if (std::ssize(unread_) >= read_every_) read();
 }
 

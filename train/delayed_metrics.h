@@ -33,11 +33,11 @@ class DelayedMetrics {
   at::Tensor numbers_of(const Batch& batch) const;  // [3]: loss, BNS term, whether it was skipped
   at::Tensor numbers_of(const StudentStep& student) const;  // [3]: loss, agreement, skipped
 
-  // Of the iteration that `pace` has just counted, whose rates were multiplied by `factor`;
+  // Of the iteration that `schedule` has just counted, whose rates were multiplied by `factor`;
   // `generator` or `student` is undefined if there was no such step. Error(numeric_failure) if too
   // many steps were skipped.
-  void add(std::string_view phase, const Pace& pace, double factor, const at::Tensor& generator,
-           const at::Tensor& student = {});
+  void add(std::string_view phase, const Schedule& schedule, double factor,
+           const at::Tensor& generator, const at::Tensor& student = {});
   // All that were added and not read yet.
   void read();
   // From now on, seconds of a phase count from here.

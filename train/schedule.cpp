@@ -34,17 +34,17 @@ double IterationTime::now() const {
   return sorted[sorted.size() / 2];
 }
 
-void Pace::rehearsed(double warmup, double finetune) {
+void Schedule::rehearsed(double warmup, double finetune) {
   warmup_.rehearsed(warmup);
   finetune_.rehearsed(finetune);
 }
 
-void Pace::reserve(double seconds) {
+void Schedule::reserve(double seconds) {
   reserved_ = took_ = expected_ = seconds;
-  pace_ = finetune_.slowdown();
+  schedule_ = finetune_.slowdown();
 }
 
-bool Pace::next(double elapsed) {
+bool Schedule::next(double elapsed) {
   left_ = options_.iterations - done_;
   if (budget_ <= 0) return left_ > 0;
   const double seconds = std::max(0.0, budget_ - elapsed - reserved());
@@ -57,22 +57,22 @@ bool Pace::next(double elapsed) {
   return left_ > 0;
 }
 
-void Pace::warmup_took(double seconds) {
+void Schedule::warmup_took(double seconds) {
   warmup_.took(seconds);
   finetune_.scale(warmup_.slowdown());
   advance(seconds, warmup_.in_rehearsal());
 }
 
-void Pace::finetune_took(double seconds) {
+void Schedule::finetune_took(double seconds) {
   finetune_.took(seconds);
   advance(seconds, finetune_.in_rehearsal());
 }
 
-void Pace::advance(double seconds, double in_rehearsal) {
+void Schedule::advance(double seconds, double in_rehearsal) {
   if (reserved_ > 0) {
     const double kept = std::exp(-seconds / reserved_);
     took_ = kept * took_ + seconds;
-    expected_ = kept * expected_ + in_rehearsal * pace_;
+    expected_ = kept * expected_ + in_rehearsal * schedule_;
   }
   if (budget_ > 0) share_ += (1 - share_) / static_cast<double>(left_);
   ++done_;

@@ -40,18 +40,18 @@ class IterationTime {
 // With one, iterations are at most options.iterations; how many are left is computed again before
 // each, from the seconds that the recent ones took. One that meets a busy machine takes a larger
 // part of the schedule, as of the time.
-class Pace {
+class Schedule {
  public:
   // `budget`: seconds for the run and for what reserve() names; 0: none. `done` and `share` are
   // those of a run that is resumed.
-  Pace(const TrainOptions& options, double budget, std::int64_t done = 0, double share = 0)
+  Schedule(const TrainOptions& options, double budget, std::int64_t done = 0, double share = 0)
       : options_(options), budget_(budget), done_(done), share_(share) {}
 
   // With a budget, before all else: seconds of an iteration of either kind.
   void rehearsed(double warmup, double finetune);
-  // Sets aside seconds, at today's pace, for what comes besides iterations. The reserve grows where
-  // iterations get slower after this call, by what they did over about as long a time: a short
-  // disturbance must not end the run.
+  // Sets aside seconds, at today's schedule, for what comes besides iterations. The reserve grows
+  // where iterations get slower after this call, by what they did over about as long a time: a
+  // short disturbance must not end the run.
   void reserve(double seconds);
 
   // Plans from `elapsed` seconds after the start; false where no iteration is left.
@@ -73,9 +73,9 @@ class Pace {
   std::int64_t done_, left_ = 0;
   double share_;
   IterationTime warmup_, finetune_;
-  double reserved_ = 0, pace_ = 1;  // seconds; slowdown when they were set aside
+  double reserved_ = 0, schedule_ = 1;  // seconds; slowdown when they were set aside
   // Of the iterations since then, fading with the time constant reserved_: seconds they took, and
-  // would have taken at that pace.
+  // would have taken at that schedule.
   double took_ = 0, expected_ = 0;
 };
 

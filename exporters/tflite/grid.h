@@ -17,9 +17,6 @@ struct Grid {
   bool limit_below = false, limit_above = false;  // values come that int8 does not cut off there
 
   Kind kind() const { return {TensorType::INT8, {scale}, {zero_point}, 0}; }
-  bool same_codes(const Grid& other) const {
-    return scale == other.scale && zero_point == other.zero_point;
-  }
   // A ReLU in the operator's own arithmetic cuts off below the zero point.
   bool relu_limits_below() const { return limit_below && lowest == zero_point; }
 };

@@ -142,8 +142,9 @@ class Equalizer {
     const double bound = bound_of(clip);
     const auto &beta = param(norm, "beta"), deviation = param(norm, "gamma").abs();
     const bool own_range = options_.equalize == Equalization::depthwise;
-    auto range = own_range ? channel_ranges(beta, deviation, bound, placement_.asks[reader.layer])
-                           : beta.add(deviation, kReachBelowBound);
+    auto range = own_range
+                     ? channel_ranges(beta, deviation, bound, placement_.input_bits[reader.layer])
+                     : beta.add(deviation, kReachBelowBound);
     range = at::where(range.gt(0), range, bound);  // a channel that is always 0
     const auto factor = range.reciprocal().mul(bound).clamp(1, kMostScaling);
     scale(norm, factor);

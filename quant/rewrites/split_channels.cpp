@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "models/load.h"
-#include "quant/calibration/depthwise_way.h"
 #include "quant/calibration/fisher_information.h"
+#include "quant/calibration/inverted_bottleneck.h"
 #include "quant/calibration/ranges.h"
 #include "quant/data_free/channel_ranges.h"
 #include "quant/data_free/inferred_values.h"
@@ -30,15 +30,15 @@ constexpr double kDeadDeviations = 2.5;
 constexpr std::int64_t kFineBits = 8;
 
 // bool [C]
-at::Tensor dead_channels(const models::Model& model, const DepthwiseWay& way) {
-  const auto [mean, variance] = implied_moments(model, way.first_norm);
+at::Tensor dead_channels(const models::Model& model, const InvertedBottleneck& block) {
+  const auto [mean, variance] = implied_moments(model, block.first_norm);
   return mean.add(variance.sqrt(), kDeadDeviations).le(0).cpu();
 }
 
 // Integer convolutions of runtimes take so many channels at once, and are slow with what is left.
 constexpr std::int64_t kChannelsAtOnce = 16;
 
-// Which channels of a way get copies, and where.
+// Which channels of a block get copies, and where.
 class Shares {
  public:
   // noise f64 [C]: the divergence that each channel's quantization causes; dead bool [C]; cost: of
@@ -108,7 +108,7 @@ void append_within(std::vector<Shares>& shares, double budget) {
   }
 }
 
-// Steps of the quantizers that read a way's channels.
+// Steps of the quantizers that read a block's channels.
 struct Steps {
   at::Tensor first;   // f32 [C], before the depthwise convolution, of scales of their own
   double second = 0;  // of the tensor after it; 0: fine, or none
@@ -116,13 +116,13 @@ struct Steps {
 
 class Splitter {
  public:
-  Splitter(models::Model& model, const DepthwiseWay& way) : model_(model), way_(way) {}
+  Splitter(models::Model& model, const InvertedBottleneck& block) : model_(model), block_(block) {}
 
   void apply(const Shares& shares, const Steps& steps) {
-    append_channels(model_, way_, shares.appended());  // also makes the tensors the model's own
-    auto& mean = param(way_.reader_norm, "mean");
+    append_channels(model_, block_, shares.appended());  // also makes the tensors the model's own
+    auto& mean = param(block_.project_norm, "mean");
     mean = mean.clone();
-    first_shift_ = at::zeros_like(param(way_.first_norm, "beta"));
+    first_shift_ = at::zeros_like(param(block_.first_norm, "beta"));
     second_shift_ = at::zeros_like(first_shift_);
     for (const auto& [channel, places] : shares.copies()) {
       for (const auto place : places) {
@@ -139,16 +139,16 @@ class Splitter {
     return model_.parameters.at(model_.graph[id].params.at(role));
   }
 
-  // What the reader makes of a channel of zeros goes into the mean that its BatchNorm subtracts.
+  // What the project makes of a channel of zeros goes into the mean that its BatchNorm subtracts.
   void make_room(std::int64_t place) {
-    const double eps = models::get_if<models::BatchNorm>(model_.graph[way_.second_norm])->eps;
+    const double eps = models::get_if<models::BatchNorm>(model_.graph[block_.second_norm])->eps;
     const auto at = [&](const char* role) {
-      return param(way_.second_norm, role)[place].item<double>();
+      return param(block_.second_norm, role)[place].item<double>();
     };
     const double value = at("beta") - at("mean") * at("gamma") / std::sqrt(at("variance") + eps);
-    const double bound = models::get_if<models::Clip>(model_.graph[way_.second_clip])->hi;
-    param(way_.reader_norm, "mean")
-        .sub_(param(way_.reader, "weight").select(1, place).flatten(),
+    const double bound = models::get_if<models::Clip>(model_.graph[block_.second_clip])->hi;
+    param(block_.project_norm, "mean")
+        .sub_(param(block_.project, "weight").select(1, place).flatten(),
               std::clamp(value, 0.0, bound));
   }
 
@@ -157,15 +157,15 @@ class Splitter {
       auto& x = param(id, role);
       x[to].copy_(x[from]);
     };
-    for (const NodeId id : {way_.maker, way_.depthwise}) over(id, "weight");
-    for (const NodeId id : {way_.first_norm, way_.second_norm})
+    for (const NodeId id : {block_.expand, block_.depthwise}) over(id, "weight");
+    for (const NodeId id : {block_.first_norm, block_.second_norm})
       for (const char* role : {"gamma", "beta", "mean", "variance"}) over(id, role);
   }
 
   void spread(std::int64_t channel, std::vector<std::int64_t> places, const Steps& steps) {
     places.insert(places.begin(), channel);
     const auto n = static_cast<double>(places.size());
-    auto& weight = param(way_.reader, "weight");
+    auto& weight = param(block_.project, "weight");
     const auto share = weight.select(1, channel).div(n);
     for (std::size_t j = 0; j < places.size(); ++j) {
       const double part = (static_cast<double>(j) + 0.5) / n - 0.5;
@@ -176,14 +176,14 @@ class Splitter {
   }
 
   void shift() {
-    const auto of_filter = param(way_.depthwise, "weight").sum({1, 2, 3});
-    const auto of_channel = param(way_.reader, "weight").flatten(1).mv(second_shift_);
-    param(way_.first_norm, "beta") += first_shift_;
-    param(way_.second_norm, "mean") += first_shift_ * of_filter;
-    param(way_.second_norm, "beta") += second_shift_;
-    param(way_.reader_norm, "mean") += of_channel;
-    shift_bounds(way_.first_clip, first_shift_);
-    shift_bounds(way_.second_clip, second_shift_);
+    const auto of_filter = param(block_.depthwise, "weight").sum({1, 2, 3});
+    const auto of_channel = param(block_.project, "weight").flatten(1).mv(second_shift_);
+    param(block_.first_norm, "beta") += first_shift_;
+    param(block_.second_norm, "mean") += first_shift_ * of_filter;
+    param(block_.second_norm, "beta") += second_shift_;
+    param(block_.project_norm, "mean") += of_channel;
+    shift_bounds(block_.first_clip, first_shift_);
+    shift_bounds(block_.second_clip, second_shift_);
   }
 
   void shift_bounds(NodeId id, const at::Tensor& shift) {
@@ -194,22 +194,23 @@ class Splitter {
   }
 
   models::Model& model_;
-  const DepthwiseWay& way_;
+  const InvertedBottleneck& block_;
   at::Tensor first_shift_, second_shift_;  // f32 [C], in the values' units
 };
 
 bool is_coarse(std::int64_t bits) { return bits > 0 && bits < kFineBits; }
 
-Steps steps_of(const models::Model& model, const DepthwiseWay& way, const Placement& placement,
-               Mode mode) {
-  const auto [mean, variance] = implied_moments(model, way.first_norm);
-  const double bound = models::get_if<models::Clip>(model.graph[way.first_clip])->hi;
-  const auto bits = placement.asks[way.depthwise], bits_behind = placement.asks[way.reader];
+Steps steps_of(const models::Model& model, const InvertedBottleneck& block,
+               const Placement& placement, Mode mode) {
+  const auto [mean, variance] = implied_moments(model, block.first_norm);
+  const double bound = models::get_if<models::Clip>(model.graph[block.first_clip])->hi;
+  const auto bits = placement.input_bits[block.depthwise],
+             bits_behind = placement.input_bits[block.project];
   const auto count = [](std::int64_t bits) { return static_cast<double>((1 << bits) - 1); };
   Steps steps{channel_ranges(mean, variance.sqrt(), bound, bits).div(count(bits))};
   if (!is_coarse(bits_behind)) return steps;
-  const InferredValues values(model.graph, model.parameters, {way.second_clip});
-  const auto range = range_from_statistics(model.graph, values, way.second_clip,
+  const InferredValues values(model.graph, model.parameters, {block.second_clip});
+  const auto range = range_from_statistics(model.graph, values, block.second_clip,
                                            activation_spec(bits_behind, mode));
   steps.second = (range.second - range.first) / count(bits_behind);
   return steps;
@@ -218,9 +219,10 @@ Steps steps_of(const models::Model& model, const DepthwiseWay& way, const Placem
 }  // namespace
 
 bool has_splittable_channels(const models::Model& model, const QuantOptions& options) {
-  return std::ranges::any_of(find_depthwise_ways(model), [&](const DepthwiseWay& way) {
-    return options.split_expansion > 0 || dead_channels(model, way).any().item<bool>();
-  });
+  return std::ranges::any_of(
+      find_inverted_bottlenecks(model), [&](const InvertedBottleneck& block) {
+        return options.split_expansion > 0 || dead_channels(model, block).any().item<bool>();
+      });
 }
 
 models::Model split_channels(models::Model model, const QuantOptions& options,
@@ -228,29 +230,31 @@ models::Model split_channels(models::Model model, const QuantOptions& options,
                              std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   const auto placement = place(model.graph, options);
-  auto ways = find_depthwise_ways(model);
-  std::erase_if(ways, [&](const auto& way) { return !is_coarse(placement.asks[way.depthwise]); });
-  if (ways.empty()) return model;
+  auto blocks = find_inverted_bottlenecks(model);
+  std::erase_if(
+      blocks, [&](const auto& block) { return !is_coarse(placement.input_bits[block.depthwise]); });
+  if (blocks.empty()) return model;
   std::vector<NodeId> read;
-  for (const auto& way : ways) read.insert(read.end(), {way.first_clip, way.second_clip});
+  for (const auto& block : blocks) read.insert(read.end(), {block.first_clip, block.second_clip});
   const auto information = fisher_information(model, read, images, batch_size, seed);
 
   const auto macs = models::multiply_accumulates(model);
   const auto all_macs = std::accumulate(macs.begin(), macs.end(), std::int64_t{0});
   std::vector<Steps> steps;
   std::vector<Shares> shares;
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    steps.push_back(steps_of(model, ways[i], placement, options.mode));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    steps.push_back(steps_of(model, blocks[i], placement, options.mode));
     const auto noise = information[2 * i] * steps[i].first.to(at::kCPU, at::kDouble).square() +
                        information[2 * i + 1] * (steps[i].second * steps[i].second);
-    const auto of_way = macs[ways[i].maker] + macs[ways[i].depthwise] + macs[ways[i].reader];
+    const auto of_block =
+        macs[blocks[i].expand] + macs[blocks[i].depthwise] + macs[blocks[i].project];
     shares.emplace_back(
-        noise, dead_channels(model, ways[i]),
-        static_cast<double>(of_way) / static_cast<double>(noise.size(0) * all_macs));
+        noise, dead_channels(model, blocks[i]),
+        static_cast<double>(of_block) / static_cast<double>(noise.size(0) * all_macs));
   }
   append_within(shares, options.split_expansion / 100);
-  for (std::size_t i = 0; i < ways.size(); ++i)
-    if (!shares[i].copies().empty()) Splitter(model, ways[i]).apply(shares[i], steps[i]);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (!shares[i].copies().empty()) Splitter(model, blocks[i]).apply(shares[i], steps[i]);
   return model;
 }
 

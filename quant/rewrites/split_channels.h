@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of the channels that few bits harm most (outlier channel splitting, arXiv 1901.09504),
-// along the whole way through a depthwise convolution (quant/calibration/depthwise_way.h). The
-// weights with which the last convolution reads a channel with n copies become 1 / n of what they
-// were. Copy j is shifted by s ((j + 1/2) / n - 1/2) before the depthwise convolution, s the step
-// of the channel's quantizer there, and the depthwise BatchNorm takes the shift out again; likewise
-// after it. The mean of n such quantizers has steps of s / n.
+// along the whole block through a depthwise convolution (quant/calibration/inverted_bottleneck.h).
+// The weights with which the last convolution reads a channel with n copies become 1 / n of what
+// they were. Copy j is shifted by s ((j + 1/2) / n - 1/2) before the depthwise convolution, s the
+// step of the channel's quantizer there, and the depthwise BatchNorm takes the shift out again;
+// likewise after it. The mean of n such quantizers has steps of s / n.
 //
 // Copies take the places of channels that are always 0, which are no rarity there, and places that
 // are appended, while the multiplications of the network grow by no more than

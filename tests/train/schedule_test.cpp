@@ -22,37 +22,37 @@ TEST(RateFactor, DropsAtEachMilestone) {
   EXPECT_DOUBLE_EQ(rate_factor(constant, 0.9), 1);
 }
 
-TEST(Pace, WithoutABudgetTheScheduleIsThatOfTheIterations) {
+TEST(Schedule, WithoutABudgetTheScheduleIsThatOfTheIterations) {
   TrainOptions options;
   options.iterations = 101;
   options.warmup = 0.01;
-  Pace pace(options, 0);
+  Schedule schedule(options, 0);
   for (int done = 0; done < 101; ++done) {
-    ASSERT_TRUE(pace.next(1e9 * done));
-    EXPECT_EQ(pace.total(), 101);
-    EXPECT_EQ(pace.share(), done / 101.0);
-    EXPECT_EQ(pace.warming_up(), done < 2);  // 1.01 rounded up
-    pace.warming_up() ? pace.warmup_took(1) : pace.finetune_took(2);
+    ASSERT_TRUE(schedule.next(1e9 * done));
+    EXPECT_EQ(schedule.total(), 101);
+    EXPECT_EQ(schedule.share(), done / 101.0);
+    EXPECT_EQ(schedule.warming_up(), done < 2);  // 1.01 rounded up
+    schedule.warming_up() ? schedule.warmup_took(1) : schedule.finetune_took(2);
   }
-  EXPECT_FALSE(pace.next(0));
-  EXPECT_EQ(pace.share(), 1);
+  EXPECT_FALSE(schedule.next(0));
+  EXPECT_EQ(schedule.share(), 1);
 }
 
-TEST(Pace, SolvesForTheLengthThatFillsTheBudget) {
+TEST(Schedule, SolvesForTheLengthThatFillsTheBudget) {
   TrainOptions options;
   options.warmup = 0.1;
-  Pace pace(options, 105);
-  pace.rehearsed(1, 2);
-  pace.reserve(10);
-  ASSERT_TRUE(pace.next(0));
-  EXPECT_EQ(pace.total(), 50);  // 0.1 * 50 * 1 + 0.9 * 50 * 2 = 95 = 105 - 10
-  Pace later(options, 105, 20, 0.4);
+  Schedule schedule(options, 105);
+  schedule.rehearsed(1, 2);
+  schedule.reserve(10);
+  ASSERT_TRUE(schedule.next(0));
+  EXPECT_EQ(schedule.total(), 50);  // 0.1 * 50 * 1 + 0.9 * 50 * 2 = 95 = 105 - 10
+  Schedule later(options, 105, 20, 0.4);
   later.rehearsed(1, 2);
   ASSERT_TRUE(later.next(55));
   EXPECT_EQ(later.total(), 45);   // 50 s left, 2 s each
   EXPECT_FALSE(later.next(104));  // none fits any more
   options.iterations = 30;
-  Pace capped(options, 1000);
+  Schedule capped(options, 1000);
   capped.rehearsed(1, 1);
   ASSERT_TRUE(capped.next(0));
   EXPECT_EQ(capped.total(), 30);
@@ -69,37 +69,37 @@ struct Simulation {
 
   Simulation& run() {
     options.warmup = 0.2;
-    Pace pace(options, budget);
-    pace.rehearsed(slowness(0), 2 * slowness(0));
-    pace.reserve((10 + after) * slowness(0));
+    Schedule schedule(options, budget);
+    schedule.rehearsed(slowness(0), 2 * slowness(0));
+    schedule.reserve((10 + after) * slowness(0));
     bool calibrated = false;
-    while (pace.next(now)) {
-      const double slow = slowness(now), before = pace.share();
-      if (pace.warming_up()) {
+    while (schedule.next(now)) {
+      const double slow = slowness(now), before = schedule.share();
+      if (schedule.warming_up()) {
         EXPECT_FALSE(calibrated) << "back in the warm-up";
         now += slow;
-        pace.warmup_took(slow);
+        schedule.warmup_took(slow);
         ++warm;
       } else {
         if (!calibrated) {
           now += 10 * slow;
-          pace.reserve(after * slow);
+          schedule.reserve(after * slow);
           calibrated = true;
         }
         now += 2 * slow;
-        pace.finetune_took(2 * slow);
+        schedule.finetune_took(2 * slow);
       }
-      EXPECT_GE(pace.share(), before);
-      largest_step = std::max(largest_step, pace.share() - before);
+      EXPECT_GE(schedule.share(), before);
+      largest_step = std::max(largest_step, schedule.share() - before);
     }
-    EXPECT_NEAR(pace.share(), 1, 1e-9);
-    total = pace.done();
+    EXPECT_NEAR(schedule.share(), 1, 1e-9);
+    total = schedule.done();
     now += after * slowness(now);
     return *this;
   }
 };
 
-TEST(Pace, FillsTheBudgetAndKeepsTheShares) {
+TEST(Schedule, FillsTheBudgetAndKeepsTheShares) {
   const auto steady = Simulation{}.run();
   EXPECT_LE(steady.now, 600);
   EXPECT_GT(steady.now, 597);
@@ -108,7 +108,7 @@ TEST(Pace, FillsTheBudgetAndKeepsTheShares) {
 }
 
 // The reserve takes longer on a slower machine too, and training makes room for it.
-TEST(Pace, FollowsAMachineThatSlowsDown) {
+TEST(Schedule, FollowsAMachineThatSlowsDown) {
   for (const double when : {10, 50, 70, 300, 450}) {
     const auto slowed = Simulation{[&](double now) { return now >= when ? 3.0 : 1.0; }}.run();
     EXPECT_LE(slowed.now, 600 * 1.03) << when;
@@ -117,7 +117,7 @@ TEST(Pace, FollowsAMachineThatSlowsDown) {
   }
 }
 
-TEST(Pace, FollowsAMachineThatGetsFaster) {
+TEST(Schedule, FollowsAMachineThatGetsFaster) {
   const auto faster = Simulation{[](double now) { return now < 100 ? 2.0 : 1.0; }}.run();
   EXPECT_LE(faster.now, 600);
   EXPECT_GT(faster.now, 600 * 0.97);
@@ -125,7 +125,7 @@ TEST(Pace, FollowsAMachineThatGetsFaster) {
 
 // A busy half minute costs its time, not a piece of the schedule: the plan that it makes for the
 // rest is taken back when it is over.
-TEST(Pace, OutlivesABusyHalfMinute) {
+TEST(Schedule, OutlivesABusyHalfMinute) {
   const auto disturbed =
       Simulation{[](double now) { return now > 200 && now < 230 ? 5.0 : 1.0; }}.run();
   EXPECT_LE(disturbed.now, 600);
@@ -135,7 +135,7 @@ TEST(Pace, OutlivesABusyHalfMinute) {
 }
 
 // Were what follows as slow as these iterations, there would be no time left for training.
-TEST(Pace, AShortDisturbanceDoesNotEndTheRun) {
+TEST(Schedule, AShortDisturbanceDoesNotEndTheRun) {
   Simulation disturbed{[](double now) { return now > 300 && now < 345 ? 10.0 : 1.0; }};
   disturbed.after = 120;
   disturbed.run();
@@ -143,19 +143,19 @@ TEST(Pace, AShortDisturbanceDoesNotEndTheRun) {
   EXPECT_GT(disturbed.now, 600 * 0.95);
 }
 
-TEST(Pace, OneIterationThatIsHeldUpDoesNotChangeThePlan) {
+TEST(Schedule, OneIterationThatIsHeldUpDoesNotChangeThePlan) {
   TrainOptions options;
   options.warmup = 0;
-  Pace pace(options, 100);
-  pace.rehearsed(1, 1);
+  Schedule schedule(options, 100);
+  schedule.rehearsed(1, 1);
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(pace.next(i));
-    pace.finetune_took(1);
+    ASSERT_TRUE(schedule.next(i));
+    schedule.finetune_took(1);
   }
-  pace.next(4);
-  pace.finetune_took(6);
-  ASSERT_TRUE(pace.next(10));
-  EXPECT_EQ(pace.total(), 95);  // 5 done, 90 s left
+  schedule.next(4);
+  schedule.finetune_took(6);
+  ASSERT_TRUE(schedule.next(10));
+  EXPECT_EQ(schedule.total(), 95);  // 5 done, 90 s left
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/calibration/depthwise_way.h"
+#include "quant/calibration/inverted_bottleneck.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
@@ -14,16 +14,16 @@ namespace {
 
 using models::NodeId;
 
-class Ways {
+class Finder {
  public:
-  explicit Ways(const models::Model& model)
+  explicit Finder(const models::Model& model)
       : model_(model), consumers_(model.graph.consumers()), uses_(parameter_uses(model.graph)) {}
 
-  std::vector<DepthwiseWay> find() const {
-    std::vector<DepthwiseWay> ways;
+  std::vector<InvertedBottleneck> find() const {
+    std::vector<InvertedBottleneck> blocks;
     for (std::size_t i = 0; i < model_.graph.nodes.size(); ++i)
-      if (const auto way = way_through(static_cast<NodeId>(i))) ways.push_back(*way);
-    return ways;
+      if (const auto block = around(static_cast<NodeId>(i))) blocks.push_back(*block);
+    return blocks;
   }
 
  private:
@@ -55,28 +55,28 @@ class Ways {
     return clip && clip->lo == 0 && std::isfinite(clip->hi) && node(id).params.empty();
   }
 
-  std::optional<DepthwiseWay> way_through(NodeId id) const {
-    DepthwiseWay way;
-    way.depthwise = id;
+  std::optional<InvertedBottleneck> around(NodeId id) const {
+    InvertedBottleneck block;
+    block.depthwise = id;
     if (!own_convolution(id) || !is_depthwise(model_, id) || !read_once(id)) return std::nullopt;
-    way.first_clip = node(id).inputs[0];
-    if (const auto* pad = models::get_if<models::Pad>(node(way.first_clip))) {
-      if (pad->value != 0 || !read_once(way.first_clip)) return std::nullopt;
-      way.first_clip = node(way.first_clip).inputs[0];
+    block.first_clip = node(id).inputs[0];
+    if (const auto* pad = models::get_if<models::Pad>(node(block.first_clip))) {
+      if (pad->value != 0 || !read_once(block.first_clip)) return std::nullopt;
+      block.first_clip = node(block.first_clip).inputs[0];
     }
-    if (!bounded_relu(way.first_clip) || !read_once(way.first_clip)) return std::nullopt;
-    way.first_norm = node(way.first_clip).inputs[0];
-    if (!own_norm(way.first_norm) || !read_once(way.first_norm)) return std::nullopt;
-    way.maker = node(way.first_norm).inputs[0];
-    if (!dense(way.maker) || !read_once(way.maker)) return std::nullopt;
-    way.second_norm = consumers_[id][0];
-    if (!own_norm(way.second_norm) || !read_once(way.second_norm)) return std::nullopt;
-    way.second_clip = consumers_[way.second_norm][0];
-    if (!bounded_relu(way.second_clip) || !read_once(way.second_clip)) return std::nullopt;
-    way.reader = consumers_[way.second_clip][0];
-    if (!pointwise(way.reader) || !read_once(way.reader)) return std::nullopt;
-    way.reader_norm = consumers_[way.reader][0];
-    return own_norm(way.reader_norm) ? std::optional(way) : std::nullopt;
+    if (!bounded_relu(block.first_clip) || !read_once(block.first_clip)) return std::nullopt;
+    block.first_norm = node(block.first_clip).inputs[0];
+    if (!own_norm(block.first_norm) || !read_once(block.first_norm)) return std::nullopt;
+    block.expand = node(block.first_norm).inputs[0];
+    if (!dense(block.expand) || !read_once(block.expand)) return std::nullopt;
+    block.second_norm = consumers_[id][0];
+    if (!own_norm(block.second_norm) || !read_once(block.second_norm)) return std::nullopt;
+    block.second_clip = consumers_[block.second_norm][0];
+    if (!bounded_relu(block.second_clip) || !read_once(block.second_clip)) return std::nullopt;
+    block.project = consumers_[block.second_clip][0];
+    if (!pointwise(block.project) || !read_once(block.project)) return std::nullopt;
+    block.project_norm = consumers_[block.project][0];
+    return own_norm(block.project_norm) ? std::optional(block) : std::nullopt;
   }
 
   const models::Model& model_;
@@ -86,22 +86,22 @@ class Ways {
 
 }  // namespace
 
-std::vector<DepthwiseWay> find_depthwise_ways(const models::Model& model) {
-  return Ways(model).find();
+std::vector<InvertedBottleneck> find_inverted_bottlenecks(const models::Model& model) {
+  return Finder(model).find();
 }
 
-void append_channels(models::Model& model, const DepthwiseWay& way, std::int64_t count) {
+void append_channels(models::Model& model, const InvertedBottleneck& block, std::int64_t count) {
   const auto append = [&](NodeId id, const char* role, std::int64_t dim) {
     auto& x = model.parameters.at(model.graph[id].params.at(role));
     auto shape = x.sizes().vec();
     shape[static_cast<std::size_t>(dim)] = count;
     x = at::cat({x, at::zeros(shape, x.options())}, dim);
   };
-  for (const NodeId id : {way.maker, way.depthwise}) append(id, "weight", 0);
-  for (const NodeId id : {way.first_norm, way.second_norm})
+  for (const NodeId id : {block.expand, block.depthwise}) append(id, "weight", 0);
+  for (const NodeId id : {block.first_norm, block.second_norm})
     for (const char* role : {"gamma", "beta", "mean", "variance"}) append(id, role, 0);
-  append(way.reader, "weight", 1);
-  std::get<models::Conv2d>(model.graph[way.depthwise].op).groups += count;
+  append(block.project, "weight", 1);
+  std::get<models::Conv2d>(model.graph[block.depthwise].op).groups += count;
 }
 
 }  // namespace zsq::quant
