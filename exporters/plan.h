@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes one with what when a student runs in integers, decided before anything is written.
 #pragma once
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/execute.h"
 
 namespace zsq::exporters {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "exporters/file_outputs.h"
 #include "exporters/float_ops.h"
+#include "exporters/node_writer.h"
 #include "exporters/scaled_gate.h"
 #include "models/execute.h"
 #include "models/load.h"
@@ -15,26 +16,19 @@ namespace {
 
 using models::NodeId;
 
-class Converter {
+class Converter : NodeWriter<std::string> {
  public:
   Converter(const quant::Student& student, const Plan& plan, const QdqForm& form,
             const ExportOptions& options)
-      : student_(student),
-        form_(form),
-        options_(options),
-        graph_(student.graph),
-        plan_(plan),
-        bounds_(code_bounds(student, plan)),
-        shapes_(models::infer_shapes(student.graph, student.parameters)),
-        values_(student.graph.nodes.size()) {}
+      : NodeWriter(student, plan), form_(form), options_(options) {}
 
   formats::onnx::Model run() && {
     for (const FileOutput& output : outputs_) builder_.unique(output.name);
     if (signature_.tail) reserve_names(builder_, *signature_.tail);
     input_ = builder_.unique(signature_.input);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (!joins_outputs(graph_, static_cast<NodeId>(i))) convert(static_cast<NodeId>(i));
-    if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
+      if (!joins_outputs(graph_, static_cast<NodeId>(i))) write(static_cast<NodeId>(i));
+    require_nothing_refused();
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
     graph.inputs = {describe_input(signature_, input_, shapes_[graph_.input])};
@@ -49,40 +43,30 @@ class Converter {
   }
 
  private:
-  void convert(NodeId id) {
+  std::string input() override {
+    if (signature_.one_dimensional)
+      return builder_.node(
+          "Reshape",
+          {input_, builder_.integers(input_ + ".map",
+                                     {0, shapes_[graph_.input][1], 1, shapes_[graph_.input][3]})},
+          input_ + ".as_map");
+    if (signature_.channels_last)
+      return builder_.node("Transpose", {input_}, input_ + ".channels_first",
+                           {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
+    return input_;
+  }
+
+  std::string operation(NodeId id) override {
+    if (plan_.saturates[id]) return saturating_sum(id);
     const models::Node& node = graph_[id];
-    if (id == graph_.input) {
-      values_[id] = input_;
-      if (signature_.one_dimensional)
-        values_[id] = builder_.node(
-            "Reshape",
-            {input_, builder_.integers(input_ + ".map", {0, shapes_[id][1], 1, shapes_[id][3]})},
-            input_ + ".as_map");
-      if (signature_.channels_last)
-        values_[id] = builder_.node("Transpose", {input_}, input_ + ".channels_first",
-                                    {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
-    } else if (plan_.absorbed[id]) {
-      values_[id] = value(node.inputs[0]);
-    } else if (const auto* quantizer = quant::activation_quantizer(node)) {
-      values_[id] = quantize(id, *quantizer);
-    } else if (models::is<models::Conv2d>(node) || models::is<models::Linear>(node)) {
-      values_[id] = layer(id);
-    } else if (plan_.saturates[id]) {
-      values_[id] = saturating_sum(id);
-    } else if (is_weight(node)) {
-      return;  // written with its layer
-    } else {
-      OnnxBuilder::Values inputs;
-      for (const NodeId input : node.inputs) inputs.push_back(value(input));
-      const std::string result = add_float_op(builder_, node, student_.parameters, inputs,
-                                              shapes_[node.inputs[0]], requantized_pads(node));
-      const auto* pool = models::get_if<models::GlobalAvgPool>(node);
-      if (pool && !pool->keepdims) {
-        pooled_[id] = result;
-      } else {
-        values_[id] = result;
-      }
-    }
+    OnnxBuilder::Values inputs;
+    for (const NodeId input : node.inputs) inputs.push_back(value(input));
+    const std::string result = add_float_op(builder_, node, student_.parameters, inputs,
+                                            shapes_[node.inputs[0]], requantized_pads(node));
+    const auto* pool = models::get_if<models::GlobalAvgPool>(node);
+    if (!pool || pool->keepdims) return result;
+    pooled_[id] = result;
+    return {};
   }
 
   // OpenVINO 2026.4.1 pads the codes of an average pool that counts its pads with 0 instead of the
@@ -103,7 +87,7 @@ class Converter {
 
   // The value of a node that comes earlier. A parameter becomes an initialiser, and a pool without
   // its two dimensions gets its Flatten, when it is asked for.
-  const std::string& value(NodeId id) {
+  std::string value(NodeId id) override {
     const models::Node& node = graph_[id];
     if (values_[id].empty() && models::is<models::Parameter>(node))
       values_[id] = parameter(builder_.unique(node.name), node.params.at("value"));
@@ -118,7 +102,7 @@ class Converter {
     return builder_.constant(name, models::to_array(student_.parameters.at(stored).detach()));
   }
 
-  std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
+  std::string quantizer(NodeId id, const quant::ActivationQuantizer& op) override {
     const NodeId before = graph_[id].inputs[0];
     const auto pooled = pooled_.find(before);
     if (form_.sums_codes() && calibrated_quantizer(student_, before))
@@ -196,9 +180,9 @@ class Converter {
                          name);
   }
 
-  std::string layer(NodeId id) {
+  std::string layer(NodeId id) override {
     const models::Node& node = graph_[id];
-    const std::string& x = value(node.inputs[0]);
+    const std::string x = value(node.inputs[0]);
     OnnxBuilder::Values inputs =
         plan_.site[id] ? quantized_weight(id, *plan_.site[id]) : float_weight(node);
     inputs.insert(inputs.begin(), x);
@@ -253,25 +237,13 @@ class Converter {
     return values;
   }
 
-  // All that a target cannot hold is told at once.
-  void refuse(const std::string& node, const std::string& reason) {
-    if (!reason.empty()) refused_.push_back({node, reason});
-  }
-
-  const quant::Student& student_;
   const QdqForm& form_;
   const ExportOptions& options_;
-  const models::Graph& graph_;
   const models::Signature& signature_ = graph_.signature;
   const std::vector<FileOutput> outputs_ = file_outputs(graph_);
-  std::string input_;  // the file's input
-  const Plan& plan_;
-  std::vector<CodeBounds> bounds_;  // index = NodeId
-  std::vector<models::Shape> shapes_;
-  std::vector<std::string> values_;       // index = NodeId
+  std::string input_;                     // the file's input
   std::map<NodeId, CodeTensor> codes_;    // of a quantizer
   std::map<NodeId, std::string> pooled_;  // [N, C, 1, 1] of a pool that drops the last two
-  std::vector<Refusal> refused_;
   OnnxBuilder builder_{13};
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "exporters/registry.h"
+
 #include <array>
 
+#include "core/registry.h"
 #include "exporters/generic.h"
 #include "exporters/ncnn/ncnn.h"
 #include "exporters/onnxruntime.h"
@@ -19,28 +22,21 @@ constexpr std::array kExporters{
     Exporter{"onnx", "model.onnx", export_onnx},
 };
 
-// The form of an ONNX file, in the order of Target.
 template <class Form>
 const QdqForm& instance() {
   static const Form form;
   return form;
 }
-constexpr std::array<const QdqForm& (*)(), EnumNames<Target>::names.size()> kTargets{
-    instance<OnnxruntimeForm>, instance<OpenvinoForm>, instance<TensorrtForm>,
-    instance<GenericForm>, instance<QcdqForm>,
-    // Their own files are no ONNX; a run's model.onnx is for onnxruntime.
-    instance<OnnxruntimeForm>, instance<OnnxruntimeForm>};
 
-constexpr TargetFile kOnnxFile{".onnx", export_onnx};
-// In the order of Target.
-constexpr std::array<TargetFile, EnumNames<Target>::names.size()> kTargetFiles{
-    kOnnxFile,
-    kOnnxFile,
-    kOnnxFile,
-    kOnnxFile,
-    kOnnxFile,
-    TargetFile{".tflite", export_tflite},
-    TargetFile{".param", export_ncnn}};
+constexpr std::array kTargets{
+    TargetFile{Target::onnxruntime, instance<OnnxruntimeForm>, ".onnx", export_onnx},
+    TargetFile{Target::openvino, instance<OpenvinoForm>, ".onnx", export_onnx},
+    TargetFile{Target::tensorrt, instance<TensorrtForm>, ".onnx", export_onnx},
+    TargetFile{Target::generic, instance<GenericForm>, ".onnx", export_onnx},
+    TargetFile{Target::qcdq, instance<QcdqForm>, ".onnx", export_onnx},
+    // A run's model.onnx is for onnxruntime then.
+    TargetFile{Target::tflite, instance<OnnxruntimeForm>, ".tflite", export_tflite},
+    TargetFile{Target::ncnn, instance<OnnxruntimeForm>, ".param", export_ncnn}};
 
 std::string describe(Target target, const std::vector<Refusal>& refusals) {
   std::string message = "target " + std::string(enum_name(target)) + " cannot hold " +
@@ -58,14 +54,14 @@ RefusedByTarget::RefusedByTarget(Target target, std::vector<Refusal> refusals)
 std::span<const Exporter> registry() { return kExporters; }
 
 const TargetFile& target_file(Target target) {
-  return kTargetFiles.at(static_cast<std::size_t>(target));
+  return row_of(kTargets, target, "exporters/registry.cpp");
 }
 
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options) {
   const std::vector<quant::WeightSite> sites = quant::weight_sites(student);
   const Plan plan = make_plan(student, sites);
-  const QdqForm& form = kTargets.at(static_cast<std::size_t>(student.options.target))();
+  const QdqForm& form = target_file(student.options.target).form();
   formats::onnx::Model model = qdq_model(student, plan, form, options);
   model.producer_name = "zsq";
   model.producer_version = ZSQ_VERSION;

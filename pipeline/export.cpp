@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "exporters/restore_student.h"
 #include "formats/hugging_face.h"
 #include "formats/in_file.h"

@@ -105,11 +105,10 @@ const OperatorRule& TargetRules::of(const models::Node& node) const {
 }
 
 const TargetRules& target_rules(Target target) {
-  // In the order of Target.
-  static const std::array<TargetRules, EnumNames<Target>::names.size()> rules{
-      onnxruntime_rules(), openvino_rules(), tensorrt_rules(), generic_rules(),
-      qcdq_rules(),        tflite_rules(),   ncnn_rules()};
-  return rules.at(static_cast<std::size_t>(target));
+  static const std::array rules{onnxruntime_rules(), openvino_rules(), tensorrt_rules(),
+                                generic_rules(),     qcdq_rules(),     tflite_rules(),
+                                ncnn_rules()};
+  return *std::ranges::find(rules, enum_name(target), &TargetRules::name);
 }
 
 bool is_pass_through(const TargetRules& rules, const models::Node& node) {

@@ -4,7 +4,7 @@
 #pragma once
 #include "parallel/ranks.h"
 #include "train/optimizers.h"
-#include "train/trainer.h"
+#include "train/report.h"
 
 namespace zsq::train {
 

@@ -2,6 +2,7 @@
 // What a training run chooses by the device that it runs on.
 #pragma once
 #include "train/graph_step.h"
+#include "train/trainer.h"
 
 namespace zsq::train {
 

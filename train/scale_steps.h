@@ -8,7 +8,7 @@
 
 #include "quant/student.h"
 #include "train/optimizers.h"
-#include "train/trainer.h"
+#include "train/options.h"
 
 namespace zsq::train {
 

@@ -12,12 +12,16 @@
 #include "parallel/ranks.h"
 #include "train/convolution_rehearsal.h"
 #include "train/optimizers.h"
+#include "train/options.h"
+#include "train/report.h"
 #include "train/scale_steps.h"
 #include "train/teacher_pass.h"
-#include "train/trainer.h"
 #include "train/weight_steps.h"
 
 namespace zsq::train {
+
+class BankDraws;
+class SystemNoise;
 
 // What a generator step hands to the student step. No tensor of it carries a gradient. Where it
 // lies on a GPU, reading a number of it waits for the GPU; the steps themselves never do.

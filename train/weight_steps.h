@@ -8,7 +8,8 @@
 
 #include "quant/weight_layers.h"
 #include "train/optimizers.h"
-#include "train/trainer.h"
+#include "train/options.h"
+#include "train/report.h"
 
 namespace zsq::train {
 

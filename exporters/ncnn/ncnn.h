@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "exporters/export.h"
+#include "exporters/registry.h"
 
 namespace zsq::exporters {
 

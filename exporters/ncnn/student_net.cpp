@@ -7,11 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "exporters/code_bounds.h"
 #include "exporters/file_outputs.h"
 #include "exporters/ncnn/float_ops.h"
 #include "exporters/ncnn/island_ops.h"
 #include "exporters/ncnn/layers.h"
+#include "exporters/node_writer.h"
 #include "exporters/scaled_gate.h"
 #include "models/load.h"
 
@@ -24,15 +24,9 @@ constexpr std::int64_t kMultiply = 2, kDivide = 3;      // of BinaryOp
 constexpr std::int64_t kRound = 18;                     // of UnaryOp; halves to even
 constexpr std::int64_t kLowest = -127, kHighest = 127;  // codes of ncnn's int8
 
-class Converter {
+class Converter : NodeWriter<std::string> {
  public:
-  Converter(const quant::Student& student, const Plan& plan)
-      : student_(student),
-        graph_(student.graph),
-        plan_(plan),
-        bounds_(code_bounds(student, plan)),
-        shapes_(models::infer_shapes(student.graph, student.parameters)),
-        blobs_(student.graph.nodes.size()) {}
+  Converter(const quant::Student& student, const Plan& plan) : NodeWriter(student, plan) {}
 
   Net run() && {
     require_one_row(graph_.signature, "ncnn");
@@ -40,69 +34,59 @@ class Converter {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const auto id = static_cast<NodeId>(i);
       try {
-        convert(id);
+        write(id);
       } catch (const NoLayer& error) {
-        refused_.push_back({graph_[id].name, error.what()});
-        blobs_[id] = net_.unique(graph_[id].name);
+        refuse(graph_[id].name, error.what());
+        values_[id] = net_.unique(graph_[id].name);
       }
     }
     const models::Signature& signature = graph_.signature;
-    std::string output = blobs_[graph_.output];
+    std::string output = values_[graph_.output];
     try {
       if (refused_.empty()) output = add_file_output(net_, signature, output);
     } catch (const NoLayer& error) {
-      refused_.push_back({signature.output, error.what()});
+      refuse(signature.output, error.what());
     }
-    if (!refused_.empty()) throw RefusedByTarget(student_.options.target, refused_);
+    require_nothing_refused();
     net_.finish(output, one_word(signature.output));
     return std::move(net_);
   }
 
  private:
-  void convert(NodeId id) {
-    const models::Node& node = graph_[id];
-    if (id == graph_.input) {
-      blobs_[id] =
-          net_.add("Input", {}, graph_.signature.input, sizes(without_batch(shapes_[i(id)])));
-    } else if (plan_.absorbed[id] || repeats(id)) {
-      blobs_[id] = blob(node.inputs[0]);
-    } else if (const auto* quantizer = quant::activation_quantizer(node)) {
-      blobs_[id] = quantize(id, *quantizer);
-    } else if (models::is<models::Conv2d>(node) || models::is<models::Linear>(node)) {
-      blobs_[id] = layer(id);
-    } else if (!is_weight(node)) {
-      blobs_[id] = float_op(node, shapes_[i(id)]);
-    }
+  std::string input() override {
+    return net_.add("Input", {}, graph_.signature.input,
+                    sizes(without_batch(shapes_[i(graph_.input)])));
   }
 
   static std::size_t i(NodeId id) { return static_cast<std::size_t>(id); }
 
   // A parameter becomes a layer when it is asked for.
-  const std::string& blob(NodeId id) {
+  std::string value(NodeId id) override {
     const models::Node& node = graph_[id];
-    if (blobs_[id].empty() && models::is<models::Parameter>(node)) {
+    if (values_[id].empty() && models::is<models::Parameter>(node)) {
       const at::Tensor& value = student_.parameters.at(node.params.at("value"));
       const formats::Array array = models::to_array(value.detach());
       Weights weights;
       weights.add(array.as<float>());
-      blobs_[id] = net_.add("MemoryData", {}, node.name, sizes(array.shape), weights);
+      values_[id] = net_.add("MemoryData", {}, node.name, sizes(array.shape), weights);
     }
-    if (blobs_[id].empty())
+    if (values_[id].empty())
       throw Error(ErrorCode::internal, "node '" + node.name + "' has no blob");
-    return blobs_[id];
+    return values_[id];
   }
 
-  std::string float_op(const models::Node& node, const models::Shape& shape) {
+  std::string operation(NodeId id) override {
+    const models::Node& node = graph_[id];
     std::vector<std::string> inputs;
     std::vector<models::Shape> input_shapes;
     for (const NodeId input : node.inputs) {
-      inputs.push_back(blob(input));
+      inputs.push_back(value(input));
       input_shapes.push_back(shapes_[i(input)]);
       // A parameter has no batch.
       if (models::is<models::Parameter>(graph_[input]))
         input_shapes.back().insert(input_shapes.back().begin(), 1);
     }
-    return add_float_op(net_, node, student_.parameters, inputs, input_shapes, shape);
+    return add_float_op(net_, node, student_.parameters, inputs, input_shapes, shapes_[i(id)]);
   }
 
   // A quantizer after an operator that passes values on has the grid of the one before it, on which
@@ -120,7 +104,8 @@ class Converter {
     return {scale, bounds.lowest - zero_point, bounds.highest - zero_point};
   }
 
-  std::string quantize(NodeId id, const quant::ActivationQuantizer& op) {
+  std::string quantizer(NodeId id, const quant::ActivationQuantizer& op) override {
+    if (repeats(id)) return value(graph_[id].inputs[0]);
     const InputGrid grid = grid_of(id);
     const auto& users = plan_.consumers[i(id)];
     const auto by_itself = [&](NodeId user) { return in_int8(user, id); };
@@ -137,10 +122,9 @@ class Converter {
     if (!(bounds.reached_below && grid.least < kLowest) &&
         !(bounds.reached_above && grid.most > kHighest))
       return;
-    refused_.push_back(
-        {graph_[id].name, "its " + std::to_string(op.spec().num_bits) + "-bit codes go from " +
-                              std::to_string(grid.least) + " to " + std::to_string(grid.most) +
-                              " once the zero point is 0, and ncnn's from -127 to 127"});
+    refuse(graph_[id].name, "its " + std::to_string(op.spec().num_bits) + "-bit codes go from " +
+                                std::to_string(grid.least) + " to " + std::to_string(grid.most) +
+                                " once the zero point is 0, and ncnn's from -127 to 127");
   }
 
   // In float, as the student does it: ncnn has no layer that makes floats of int8 codes.
@@ -158,19 +142,19 @@ class Converter {
 
   // Rounding is monotone, so values are limited before it.
   std::string limit(NodeId id, const InputGrid& grid, bool int8_limits) {
-    const std::string& x = blob(graph_[id].inputs[0]);
+    const std::string x = value(graph_[id].inputs[0]);
     const CodeBounds& bounds = bounds_[i(id)];
     const bool below = bounds.reached_below && !(int8_limits && grid.least <= kLowest);
     const bool above = bounds.reached_above && !(int8_limits && grid.most >= kHighest);
     if (!below && !above) return x;
-    const auto value = [&](std::int64_t code) {
+    const auto bound = [&](std::int64_t code) {
       return text(static_cast<float>(code) * grid.step);
     };
     const std::string name = graph_[id].name + ".limited";
     if (below && !above && grid.least == 0) return net_.add("ReLU", {x}, name);
     Settings settings;
-    if (below) settings[0] = value(grid.least);
-    if (above) settings[1] = value(grid.most);
+    if (below) settings[0] = bound(grid.least);
+    if (above) settings[1] = bound(grid.most);
     return net_.add("Clip", {x}, name, settings);
   }
 
@@ -189,31 +173,25 @@ class Converter {
     return weights_.emplace(layer, layer_weights(integers, input)).first->second;
   }
 
-  std::string layer(NodeId id) {
+  std::string layer(NodeId id) override {
     const models::Node& node = graph_[id];
     const NodeId input = node.inputs[0];
     if (models::is<models::Linear>(node) && shapes_[i(input)].size() != 2)
       throw NoLayer("a linear layer on a tensor that is not [N, features]");
     if (!plan_.site[i(id)]) {
       const auto [weight, bias] = float_layer(student_, node);
-      return add_float_layer(net_, node, blob(input), weight, bias);
+      return add_float_layer(net_, node, value(input), weight, bias);
     }
     const LayerWeights& weights = weights_of(id);
-    if (in_int8(id, input)) return add_int8_layer(net_, node, blob(input), weights, grid_of(input));
-    return add_float_layer(net_, node, blob(input),
+    if (in_int8(id, input))
+      return add_int8_layer(net_, node, value(input), weights, grid_of(input));
+    return add_float_layer(net_, node, value(input),
                            weights.codes * quant::per_channel(weights.scale, weights.codes),
                            weights.bias);
   }
 
-  const quant::Student& student_;
-  const models::Graph& graph_;
-  const Plan& plan_;
-  std::vector<CodeBounds> bounds_;     // index = NodeId
-  std::vector<models::Shape> shapes_;  // index = NodeId
-  std::vector<std::string> blobs_;     // index = NodeId
-  std::set<std::string> grids_;        // scales of the quantizers so far
+  std::set<std::string> grids_;  // scales of the quantizers so far
   std::map<NodeId, LayerWeights> weights_;
-  std::vector<Refusal> refused_;
   Net net_;
 };
 

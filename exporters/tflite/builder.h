@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "exporters/tflite/schema_generated.h"
 #include "formats/array.h"
 

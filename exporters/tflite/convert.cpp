@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "exporters/file_outputs.h"
+#include "exporters/node_writer.h"
 #include "exporters/tflite/arithmetic.h"
 #include "exporters/tflite/float_ops.h"
 #include "exporters/tflite/integer_ops.h"
@@ -31,15 +32,9 @@ struct Value {
   TensorId real = kNone, codes = kNone;
 };
 
-class Converter {
+class Converter : NodeWriter<Value> {
  public:
-  Converter(const quant::Student& student, const Plan& plan)
-      : student_(student),
-        graph_(student.graph),
-        plan_(plan),
-        bounds_(code_bounds(student, plan)),
-        shapes_(models::infer_shapes(student.graph, student.parameters)),
-        values_(graph_.nodes.size()) {
+  Converter(const quant::Student& student, const Plan& plan) : NodeWriter(student, plan) {
     for (const ExecutesAs& layer : plan.layers)
       runs_in_float_[layer.layer] = layer.executes_as == "float";
   }
@@ -47,32 +42,38 @@ class Converter {
   void run(const std::filesystem::path& path, const exporters::Metadata& metadata) && {
     require_one_row(graph_.signature, "tflite");
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) try {
-        convert(static_cast<NodeId>(i));
+        write(static_cast<NodeId>(i));
       } catch (const NoOperator& error) {  // the first: what follows has no input
-        refused_.push_back({graph_.nodes[i].name, error.what()});
+        refuse(graph_.nodes[i].name, error.what());
         break;
       }
-    if (!refused_.empty()) throw RefusedByTarget(Target::tflite, refused_);
+    require_nothing_refused();
     const models::Signature& signature = graph_.signature;
     const TensorId output = file_output(builder_, signature, real(graph_.output));
     std::move(builder_).write(path, output, signature.output, metadata);
   }
 
  private:
-  void convert(NodeId id) {
-    const models::Node& node = graph_[id];
-    if (models::is<models::Linear>(node) && shapes_[id].size() != 2)
-      throw NoOperator("a linear layer on a tensor that is not [N, features]");
-    if (id == graph_.input) {
-      values_[id].real = builder_.input(graph_.signature.input, stored_shape(shapes_[id]));
-    } else if (plan_.absorbed[id]) {
-      values_[id] = values_[node.inputs[0]];
-    } else if (calibrated_quantizer(student_, id)) {
-      if (values_[id].codes == kNone) values_[id].codes = quantize(id);
-    } else if (!is_weight(node) && !in_integers(id)) {
-      values_[id].real = in_float(id);
-    }
+  Value input() override {
+    return {.real = builder_.input(graph_.signature.input, stored_shape(shapes_[graph_.input]))};
   }
+
+  // An operator on codes has written those of the quantizer after it.
+  Value quantizer(NodeId id, const quant::ActivationQuantizer&) override {
+    return values_[id].codes == kNone ? Value{.codes = quantize(id)} : values_[id];
+  }
+
+  Value layer(NodeId id) override {
+    if (models::is<models::Linear>(graph_[id]) && shapes_[id].size() != 2)
+      throw NoOperator("a linear layer on a tensor that is not [N, features]");
+    return operation(id);
+  }
+
+  Value operation(NodeId id) override {
+    return in_integers(id) ? Value{} : Value{.real = in_float(id)};
+  }
+
+  Value value(NodeId id) override { return values_[id]; }
 
   // The float tensor of a node that comes earlier.
   TensorId real(NodeId id) {
@@ -109,8 +110,7 @@ class Converter {
                             ? choose_grid(scale, zero_point, bounds_[id])
                             : shifted_grid(scale, zero_point, bounds_[id], found->second);
     shifts_[op.scale_name()] = result.shift;
-    if (const std::string reason = why_not_int8(result); !reason.empty())
-      refused_.push_back({graph_[id].name, reason});
+    refuse(graph_[id].name, why_not_int8(result));
     return result;
   }
 
@@ -217,15 +217,8 @@ class Converter {
     return float_layer(builder_, layer, quant::values_of(integers), integers.bias);
   }
 
-  const quant::Student& student_;
-  const models::Graph& graph_;
-  const Plan& plan_;
-  std::vector<CodeBounds> bounds_;  // index = NodeId
-  std::vector<models::Shape> shapes_;
-  std::vector<Value> values_;                   // index = NodeId
   std::map<std::string, bool> runs_in_float_;   // by layer
   std::map<std::string, std::int64_t> shifts_;  // by the name of the quantizer's scale
-  std::vector<Refusal> refused_;
   Builder builder_;
 };
 

@@ -7,7 +7,7 @@
 // the student, is computed in float between them. The run's metadata are entries of the file's
 // metadata.
 #pragma once
-#include "exporters/export.h"
+#include "exporters/registry.h"
 
 namespace zsq::exporters {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/load.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/run/cost_table.h"

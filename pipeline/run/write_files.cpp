@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"

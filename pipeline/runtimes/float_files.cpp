@@ -2,7 +2,7 @@
 #include "pipeline/runtimes/float_files.h"
 
 #include "core/error.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 
 namespace zsq::pipeline {
 namespace {

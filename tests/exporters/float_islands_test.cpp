@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/onnx.h"
 #include "models/execute.h"
 #include "models/load.h"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/elementwise.h"
 #include "models/execute.h"
 #include "tests/exporters/networks.h"

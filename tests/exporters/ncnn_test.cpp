@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "exporters/export.h"
 #include "exporters/ncnn/permutations.h"
+#include "exporters/registry.h"
 #include "formats/atomic_file.h"
 #include "quant/fold_batch_norm.h"
 #include "tests/exporters/networks.h"

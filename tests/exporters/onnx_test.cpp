@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/atomic_file.h"
 #include "models/execute.h"
 #include "models/load.h"

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/load.h"
 #include "quant/qdq_chain.h"
 #include "tests/exporters/networks.h"

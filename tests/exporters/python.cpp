@@ -10,7 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/atomic_file.h"
 #include "formats/npy.h"
 #include "models/load.h"

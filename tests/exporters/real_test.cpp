@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "eval/evaluate.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "quant/calibration/ranges.h"

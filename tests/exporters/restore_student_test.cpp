@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/atomic_file.h"
 #include "quant/calibration/bias_correction.h"
 #include "tests/exporters/networks.h"

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/atomic_file.h"
 #include "models/load.h"
 #include "tests/exporters/networks.h"

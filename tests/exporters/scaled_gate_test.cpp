@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "models/execute.h"
 #include "models/load.h"
 #include "quant/qdq_chain.h"

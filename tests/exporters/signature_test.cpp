@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "formats/onnx.h"
 #include "models/execute.h"
 #include "models/load.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported files have the structure that runtimes are fast with, whatever the layers and the bits.
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"

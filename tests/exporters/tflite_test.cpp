@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "exporters/export.h"
+#include "exporters/registry.h"
 #include "exporters/tflite/builder.h"
 #include "formats/atomic_file.h"
 #include "models/execute.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Student to file: what is written is what the student already is. The registries of files and of
-// the targets of ONNX are in registry.cpp.
+// Student to file: what is written is what the student already is. Kinds of files and targets are
+// rows of registry.cpp.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -58,8 +58,13 @@ struct ExportOptions {
 ExportReport export_onnx(const quant::Student& student, const std::filesystem::path& path,
                          const Metadata& metadata, const ExportOptions& options = {});
 
-// What `zsq export --target` writes: a file of ONNX, or of the runtime's own format.
+class QdqForm;
+
+// A target: what `zsq export --target` writes for it, a file of ONNX or of the runtime's own
+// format.
 struct TargetFile {
+  Target name;
+  const QdqForm& (*form)();  // of the ONNX files of a run for it
   std::string_view extension;
   ExportReport (*write)(const quant::Student&, const std::filesystem::path&, const Metadata&,
                         const ExportOptions&);
