@@ -7,18 +7,27 @@
 #include <ATen/ops/clamp.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "cuda_kernels/bn_clip_moments.h"
 #include "cuda_kernels/channel_moments.h"
 #include "cuda_kernels/image_conv.h"
 #include "models/batch_norm_chain.h"
+#include "models/unused_nodes.h"
 
 namespace zsq::train {
 
 struct TeacherPass::Run {
   std::vector<losses::Moments> moments;
   Precision precision = Precision::fp32;
+};
+
+struct TeacherPass::Block {
+  BlockBytes bytes;
+  models::Graph rest;                                 // what follows the block
+  std::shared_ptr<const RecomputedBlock> recomputed;  // null: the last one
 };
 
 namespace {
@@ -112,6 +121,10 @@ class ImageConv : public models::CustomOp {
   std::shared_ptr<const Precision> precision_;
 };
 
+double bytes_of(const models::Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), 4.0, std::multiplies<>());
+}
+
 // For each node the chain that ends in it; every BatchNorm is in one.
 std::vector<models::BatchNormChain> disjoint_chains(const Graph& graph) {
   const auto consumers = graph.consumers();
@@ -172,16 +185,94 @@ Graph with_moments(const Graph& graph, const models::ParameterStore& parameters,
 
 }  // namespace
 
-TeacherPass::TeacherPass(const Graph& teacher, const models::ParameterStore& parameters)
+TeacherPass::TeacherPass(const Graph& teacher, const models::ParameterStore& parameters,
+                         double memory)
     : parameters_(parameters),
       run_(std::make_shared<Run>()),
-      graph_(with_moments(teacher, parameters, {run_, &run_->moments}, {run_, &run_->precision})) {}
+      graph_(with_moments(teacher, parameters, {run_, &run_->moments}, {run_, &run_->precision})),
+      memory_(memory) {
+  find_blocks(teacher);
+}
+
+TeacherPass::TeacherPass(TeacherPass&&) noexcept = default;
+TeacherPass::~TeacherPass() = default;
+
+// The same blocks as the teacher's, of which some nodes are one here. What nothing reads is in no
+// block, but has moments all the same.
+void TeacherPass::find_blocks(const Graph& teacher) {
+  const bool all_read = models::drop_unused_nodes(teacher).nodes.size() == teacher.nodes.size();
+  const auto blocks =
+      all_read ? models::find_blocks(teacher, parameters_) : std::vector<models::Block>();
+  const auto shapes = models::infer_shapes(teacher, parameters_);
+  std::map<std::string, NodeId> nodes;
+  for (std::size_t id = 0; id < graph_.nodes.size(); ++id)
+    nodes[graph_.nodes[id].name] = static_cast<NodeId>(id);
+  const auto inside = [&](NodeId entry, NodeId exit) {
+    double bytes = 0;
+    for (NodeId id = entry + 1; id <= exit; ++id)
+      if (!models::is<models::Parameter>(graph_[id]))
+        bytes += bytes_of(shapes[teacher.id_of(graph_[id].name)]);
+    return bytes;
+  };
+  NodeId entry = graph_.input, teachers_entry = teacher.input;
+  std::size_t place = 0;
+  for (const models::Block& block : blocks) {
+    const auto found = nodes.find(teacher[block.exit].name);
+    const models::Shape& shape = shapes[block.exit];
+    if (found == nodes.end() || shape.size() != 4 || found->second == graph_.output) continue;
+    const NodeId exit = found->second;
+    auto own = std::make_shared<RecomputedBlock>(
+        RecomputedBlock{models::cut_out(graph_, entry, exit, shapes[teachers_entry]),
+                        &parameters_,
+                        {run_, &run_->moments},
+                        place,
+                        place});
+    for (NodeId id = teachers_entry + 1; id <= block.exit; ++id)
+      own->last += models::is<models::BatchNorm>(teacher[id]);
+    place = own->last;
+    blocks_.push_back({{inside(entry, exit), bytes_of(shape)},
+                       models::cut_out(graph_, exit, graph_.output, shape),
+                       std::move(own)});
+    entry = exit;
+    teachers_entry = block.exit;
+  }
+  blocks_.push_back({{inside(entry, graph_.output), 0}, {}, nullptr});
+}
+
+std::vector<BlockBytes> TeacherPass::bytes_of_blocks() const {
+  std::vector<BlockBytes> bytes;
+  for (const Block& block : blocks_) bytes.push_back(block.bytes);
+  return bytes;
+}
+
+TeacherPass::Result TeacherPass::run_in_blocks(const at::Tensor& images,
+                                               std::size_t recomputed) const {
+  Result result;
+  at::Tensor value = images;
+  for (std::size_t i = 0; i < recomputed; ++i) {
+    auto [exit, moments] = run_recomputed(blocks_[i].recomputed, value);
+    value = std::move(exit);
+    result.moments.insert(result.moments.end(), moments.begin(), moments.end());
+  }
+  const Graph& rest = recomputed == 0 ? graph_ : blocks_[recomputed - 1].rest;
+  result.logits = models::execute(rest, parameters_, value);
+  const auto own = run_->moments.begin() + std::ssize(result.moments);
+  result.moments.insert(result.moments.end(), own, run_->moments.end());
+  return result;
+}
 
 TeacherPass::Result TeacherPass::operator()(const at::Tensor& images, models::Taps* taps,
                                             Precision precision) const {
   run_->precision = precision;
-  auto logits = models::execute(graph_, parameters_, images, taps, precision);
-  Result result{std::move(logits), run_->moments};
+  Result result;
+  if (memory_ > 0 && !taps && precision == Precision::fp32 && at::GradMode::is_enabled() &&
+      images.requires_grad()) {
+    const double each = memory_ / static_cast<double>(std::max<std::int64_t>(1, images.size(0)));
+    result = run_in_blocks(images, blocks_to_recompute(bytes_of_blocks(), each));
+  } else {
+    result.logits = models::execute(graph_, parameters_, images, taps, precision);
+    result.moments = run_->moments;
+  }
   std::fill(run_->moments.begin(), run_->moments.end(), losses::Moments{});  // holds no graph alive
   return result;
 }

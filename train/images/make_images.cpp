@@ -112,7 +112,7 @@ class Maker {
         options_(job.options),
         observer_(observer),
         finished_(job, sink),
-        pass_(job.teacher.graph, job.teacher.parameters),
+        pass_(job.teacher.graph, job.teacher.parameters, job.memory),
         running_(running_moments(job.teacher)),
         device_(job.teacher.parameters.device()),
         batches_((job.images + options_.batch_size - 1) / options_.batch_size),
@@ -182,7 +182,7 @@ class Maker {
   }
 
   TeacherPass swung(const at::Generator& stream) const {
-    return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters};
+    return {generator::swing(job_.teacher.graph, stream), job_.teacher.parameters, job_.memory};
   }
 
   // `batches`: that are made at once, this one among them unless it has no images.

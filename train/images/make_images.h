@@ -25,6 +25,8 @@ struct ImageJob {
   // For images of a generator (train/images/generator_images.h). All images start from its mean and
   // deviation of pixels, and the rate of optimised ones is a multiple of that deviation.
   GeneratorOptions generator = {};
+  // Bytes of values that a step may keep for its backward pass (train/teacher_pass.h); 0: any.
+  double memory = 0;
   // They make images together, all with equal jobs; each gets all images, which are those of one.
   parallel::Communicator& ranks = parallel::current();
 };
