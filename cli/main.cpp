@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "launch/ranks.h"
+#include "pipeline/session/tensor_memory.h"
 #include "pipeline/version.h"
 
 namespace zsq::cli {
@@ -123,10 +124,11 @@ int fail(ErrorCode code, const std::string& message) {
 }  // namespace zsq::cli
 
 int main(int argc, char** argv) {
-  // Training frees and takes the same large blocks at every step; handing them back to the system
-  // each time costs a page fault per 4 kB.
+  // Training frees and takes the same blocks at every step; handing them back to the system each
+  // time costs a page fault per 4 kB.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
+  zsq::keep_freed_tensors();
   // A write beyond the file size limit is to fail with a message, as one to a full disk does.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
