@@ -82,6 +82,66 @@ class BenchRuntimes(unittest.TestCase):
             self.assertEqual(latency["rows"][1]["float_ms"], rows[0]["latency"][1]["min_ms"])
 
 
+class RecipeCosts(unittest.TestCase):
+    """Programs that write down how they were called, and use the memory that is asked of them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def stub(self, name, megabytes):
+        path = self.folder / name
+        path.write_text(f"""#!{sys.executable}
+import json, os, sys
+held = b"x" * ({megabytes} << 20)
+with open({str(self.folder / "calls")!r}, "a") as calls:
+    cache = os.environ["XDG_CACHE_HOME"]
+    calls.write(json.dumps([{name!r}, cache, os.path.isdir(cache), *sys.argv[1:]]) + "\\n")
+os.makedirs(cache, exist_ok=True)
+sys.exit(3 if "broken" in sys.argv else 0)
+""")
+        path.chmod(0o755)
+        return path
+
+    def calls(self):
+        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+
+    def test_one_build_has_a_row_per_recipe(self):
+        done = run("recipe_costs.py", "net.onnx", "--zsq", self.stub("new", 1), "--recipes", "a,b", "--", "--preset", "p")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = done.stdout.splitlines()
+        self.assertEqual([row.split("|")[1].strip() for row in rows[2:]], ["`a`", "`b`"])
+        for name, _, cached, *words in self.calls():
+            self.assertEqual((name, cached), ("new", False))
+            self.assertEqual(words[:2] + words[-2:], ["quantize", "net.onnx", "--preset", "p"])
+
+    def test_two_builds_run_in_turns_and_are_compared(self):
+        done = run("recipe_costs.py", "net.onnx", "--zsq", self.stub("new", 20), "--against", self.stub("old", 220),
+                   "--rounds", "2", "--recipes", "a", "--eval_data", "photos", "--", "--scheme", "W8A8", "--preset", "p")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = self.calls()
+        self.assertEqual([call[0] for call in calls], (["old"] * 4 + ["new"] * 4) * 2)
+        self.assertEqual([call[2] for call in calls[:4]], [False, True, True, True])  # the cache of the first run
+        self.assertEqual([call[3] for call in calls[:4]], ["quantize", "quantize", "eval", "eval"])
+        out = calls[0][calls[0].index("-o") + 1]
+        self.assertEqual(calls[2][3:], ["eval", "net.onnx", "--data", "photos", "--preset", "p", "--quiet"])
+        self.assertEqual(calls[3][4], out)
+        rows = [row.split("|")[1:-1] for row in done.stdout.splitlines()[2:]]
+        self.assertEqual([row[0].strip() for row in rows],
+                         ["`a`", "`a`, images cached", "`zsq eval`, float", "`zsq eval`, exported file"])
+        for row in rows:
+            old, new = (float(number.replace(",", "")) for number in row[5].split("->"))
+            self.assertAlmostEqual(old - new, 200, delta=20)
+            self.assertAlmostEqual(float(row[6]), new / old, delta=0.01)
+
+    def test_a_run_that_fails_is_named(self):
+        done = run("recipe_costs.py", "broken", "--zsq", self.stub("new", 1), "--recipes", "a")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("quantize broken --recipe a", done.stderr)
+        self.assertIn("status 3", done.stderr)
+
+
 class BenchVsTorch(unittest.TestCase):
     def test_a_python_without_torch_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
