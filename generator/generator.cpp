@@ -29,7 +29,7 @@ constexpr std::int64_t kSmallImage = 32;           // pixels
 }  // namespace
 
 Generator::Generator(const models::Model& teacher, const GeneratorOptions& options,
-                     std::uint64_t seed)
+                     std::uint64_t seed, bool weights)
     : options_(options),
       seed_(seed),
       image_{teacher.graph.input_shape[1], teacher.graph.input_shape[2]},
@@ -40,6 +40,7 @@ Generator::Generator(const models::Model& teacher, const GeneratorOptions& optio
   feature_width_ = classifier.size(1);
   labels_per_image_ = std::min(options.superposed_labels, classes_);
   conditional_ = std::max(image_[0], image_[1]) > kSmallImage;
+  if (!weights) return;
 
   const auto add = [&](const std::string& name, const at::Tensor& value, bool trainable = true) {
     store_.set(name, value.to(device).requires_grad_(trainable));

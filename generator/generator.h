@@ -32,8 +32,10 @@ class Generator {
  public:
   // Widths, classes and image size come from the teacher; initial weights from stream_seed(seed,
   // ...). The tensors live on the teacher's device. Error(unsupported_model) if the teacher does
-  // not end in a linear layer or a 1x1 convolution.
-  Generator(const models::Model& teacher, const GeneratorOptions& options, std::uint64_t seed);
+  // not end in a linear layer or a 1x1 convolution. Without `weights` it only draws: for a training
+  // whose images are all made before, as those of a network of 224 pixels take 160 MB.
+  Generator(const models::Model& teacher, const GeneratorOptions& options, std::uint64_t seed,
+            bool weights = true);
 
   // The draw of iteration `step`: depends on (seed, step, n) only. Training counts steps from 0;
   // calibration and measurement draw from the far ends named here.

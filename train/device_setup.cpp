@@ -7,9 +7,7 @@
 
 namespace zsq::train {
 
-c10::Device device_of(const TrainJob& job) {
-  return job.generator.parameters().front().second.device();
-}
+c10::Device device_of(const TrainJob& job) { return job.teacher.parameters.device(); }
 
 GraphStep::MakeGraph graph_maker(const TrainJob& job) {
   const auto device = device_of(job);

@@ -236,10 +236,12 @@ void Step::use(const ConvolutionSettings& settings) {
 void Step::calibrate(const BankDraws* bank, const SystemNoise* noise) {
   const at::NoGradGuard no_grad;
   auto step = generator::Generator::kCalibrationSteps;
-  quant::calibrate(student_, [&] {
+  quant::calibrate(student_, [&, n = options_.batch_size] {
     const auto now = step++;
-    auto images = generator_.forward(generator_.draw(options_.batch_size, now));
-    if (bank) images = bank->mixed(images, now);
+    const bool whole = bank && bank->whole();
+    auto images = whole ? bank->images(student_.graph, student_.parameters.device(), now, {0, n, n})
+                        : generator_.forward(generator_.draw(n, now));
+    if (bank && !whole) images = bank->mixed(images, now);
     return noise ? (*noise)(images, now) : images;
   });
   learnable_scales();

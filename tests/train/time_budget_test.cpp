@@ -98,5 +98,21 @@ TEST(TimeBudget, SaysWhatABudgetLeavesRoomFor) {
   EXPECT_NE(listener.warning.find("leaves 0 iterations"), std::string::npos) << listener.warning;
 }
 
+// Of images that are all there before, a generator's weights change nothing.
+TEST(Trainer, NeedsNoGeneratorForImagesThatAreThere) {
+  const BankDraws bank({test::normal({20, 3, 8, 8}, 3), {}}, /*share=*/1, {}, 1);
+  const auto trained = [&](bool weights) {
+    Tiny tiny;
+    tiny.generator = generator::Generator(tiny.teacher, {}, 1, weights);
+    auto job = tiny.job();
+    job.bank = &bank;
+    Observer silent;
+    run(job, silent);
+    EXPECT_EQ(tiny.generator.parameters().empty(), !weights);
+    return tiny.student.parameters;
+  };
+  expect_equal(trained(true), trained(false));
+}
+
 }  // namespace
 }  // namespace zsq::train

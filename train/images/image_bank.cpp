@@ -111,14 +111,18 @@ Batch BankDraws::mixed(const Batch& batch, const models::Model& teacher,
   return result;
 }
 
+at::Tensor BankDraws::images(const models::Graph& network, at::Device device, std::uint64_t step,
+                             const parallel::Rows& rows) const {
+  const auto& shape = network.input_shape;
+  const auto options = at::TensorOptions(device).memory_format(at::MemoryFormat::ChannelsLast);
+  return mixed(at::empty({rows.count, shape[0], shape[1], shape[2]}, options), step, rows);
+}
+
 Batch BankDraws::batch(const models::Model& teacher, const std::vector<models::NodeId>& features,
                        std::uint64_t step, const parallel::Rows& rows) const {
   const at::NoGradGuard no_grad;
-  const auto& shape = teacher.graph.input_shape;
-  const auto options = at::TensorOptions().device(teacher.parameters.device());
-  const auto places = at::empty({rows.count, shape[0], shape[1], shape[2]},
-                                options.memory_format(at::MemoryFormat::ChannelsLast));
-  return answered(mixed(places, step, rows), teacher, features);
+  const auto drawn = images(teacher.graph, teacher.parameters.device(), step, rows);
+  return answered(drawn, teacher, features);
 }
 
 }  // namespace zsq::train

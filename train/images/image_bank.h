@@ -46,6 +46,8 @@ class BankDraws {
 
   // Whether a batch takes all its images from the bank, so that nothing of a generator's is left.
   bool whole() const { return share_ == 1; }
+  at::Tensor images(const models::Graph& network, at::Device device, std::uint64_t step,
+                    const parallel::Rows& rows) const;
   // Such a batch, with the teacher's predictions and values as in mixed(), and without losses.
   Batch batch(const models::Model& teacher, const std::vector<models::NodeId>& features,
               std::uint64_t step, const parallel::Rows& rows) const;

@@ -79,7 +79,8 @@ void fine_tune(StageContext& context, quant::Student& student, RunState& state, 
   const auto images = images_to_tune_on(context);
   const bool resume =
       parallel::agreed(parallel::current(), std::filesystem::exists(run.output.checkpoint()));
-  generator::Generator generator(run.source, run.recipe.generate, run.seed());
+  const bool generates = !images.draws || !images.draws->whole();
+  generator::Generator generator(run.source, run.recipe.generate, run.seed(), generates);
   context.trained =
       train::run({.teacher = run.teacher,
                   .student = student,
