@@ -121,6 +121,8 @@ struct QuantOptions {
   double split_expansion = 0;           // %, of multiplications
   std::int64_t rotation = 0;            // images; 0: none
   std::int64_t channel_correction = 0;  // images; 0: none
+  std::int64_t rewrite_batch_size = 8;  // images at once
+  std::int64_t layer_batch_size = 16;   // images at once
   std::int64_t first_last_bits = 8;     // 0: the same bits as the rest (deploy)
   std::int64_t add_bits = 8;            // both inputs of an Add, and what feeds them (deploy)
   std::int64_t image_bits = 8;          // the network's input (deploy)
@@ -245,6 +247,13 @@ void visit_quant_settings(Visitor&& visit, Options& o) {
                   "rotated to equal variances before activations get fewer than 8 bits; 0: none",
                   "images", 0, 1e6, "arXiv 2404.00456"},
       o.rotation);
+  visit(SettingInfo{"quantize.rewrite_batch_size",
+                    "images that split_channels and rotation compute at once", "images", 1, 1e6},
+        o.rewrite_batch_size);
+  visit(
+      SettingInfo{"quantize.layer_batch_size",
+                  "images that rounding and channel_correction compute at once", "images", 1, 1e6},
+      o.layer_batch_size);
   visit(
       SettingInfo{
           "quantize.bias_correction",

@@ -46,7 +46,12 @@ std::int64_t PairedBlocks::room(std::int64_t memory, at::ScalarType type) const 
 
 std::int64_t PairedBlocks::affordable(std::int64_t images, std::int64_t memory, at::ScalarType type,
                                       Observer& observer) const {
-  const auto fits = room(memory, type);
+  std::int64_t widest = 1;
+  for (const auto& block : blocks_)
+    for (const auto end : {block.entry, block.exit})
+      widest = std::max(widest, 2 * values_of(shapes_[end]));
+  const auto bytes = widest * static_cast<std::int64_t>(at::elementSize(type));
+  const auto fits = std::max<std::int64_t>(1, (memory << 20) / bytes);
   if (fits < images)
     observer.on_message(LogLevel::warning, "reconstruct.memory holds the values of " +
                                                std::to_string(fits) + " images; the other " +

@@ -27,7 +27,8 @@ class PairedBlocks {
   std::int64_t bytes(const models::Block& block, at::ScalarType type) const;
   // How many images have room in `memory` MiB with these values of any block, at least 1.
   std::int64_t room(std::int64_t memory, at::ScalarType type) const;
-  // The same, but at most `images`; a warning where there is no room for all of them.
+  // For PairedValues, where the values at the exit of a block take the place of those at its entry:
+  // how many of `images` have room; a warning if not all of them have.
   std::int64_t affordable(std::int64_t images, std::int64_t memory, at::ScalarType type,
                           Observer& observer) const;
 

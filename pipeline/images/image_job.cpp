@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "core/seed.h"
 #include "core/stopwatch.h"
+#include "pipeline/images/memory_need.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 #include "train/images/finished_images.h"
@@ -20,10 +21,6 @@
 
 namespace zsq::pipeline {
 namespace {
-
-// That a step of optimised images keeps. 32 images of EfficientNet-Lite0 would keep 2 GB; computing
-// the first blocks again costs a tenth of the time.
-constexpr double kBytesOfPass = 512e6;
 
 // What a network receives for a pixel, per channel.
 at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
@@ -113,7 +110,7 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   train::ImageJob job{teacher, recipe.images, images,
                       static_cast<std::uint64_t>(recipe.process.seed)};
   job.generator = recipe.generate;
-  job.memory = kBytesOfPass;
+  job.memory = bytes_of_pass(teacher, recipe);
   scale_pixels(recipe.quantize, job.generator);
   if (!eval::is_given(recipe.data)) {
     const QuantOptions& q = recipe.quantize;

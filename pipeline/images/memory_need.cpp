@@ -5,15 +5,25 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/blocks.h"
 #include "models/execute.h"
 #include "pipeline/session/process_memory.h"
+#include "train/teacher_pass.h"
 
 namespace zsq::pipeline {
 namespace {
 
-constexpr double kLibraries = 200e6;
+constexpr double kLibraries = 300e6;
 constexpr double kNetworkCopies = 10;
-constexpr double kOptimised = 2.4;  // of the outputs of all nodes
+constexpr double kAllKept = 2.4;  // of the outputs of all nodes, by a step that keeps them
+// Beside the values that a step on pixels keeps, in largest outputs of an image: gradients, and
+// what oneDNN computes with.
+constexpr double kGradients = 3;
+constexpr double kHalf = 0.5;  // of the bytes of f32, in bf16
+// Without a limit. 32 images of EfficientNet-Lite0 would keep 2 GB; computing the first blocks
+// again costs a tenth of the time.
+constexpr double kBytesOfPass = 512e6;
+constexpr double kShareOfPass = 0.4;  // of what a limit leaves
 
 double count(const models::Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), 1.0, [](double product, std::int64_t side) {
@@ -25,12 +35,19 @@ double count(const models::Shape& shape) {
 
 NetworkSizes sizes_of(const models::Model& teacher) {
   NetworkSizes sizes;
+  const auto shapes = models::infer_shapes(teacher.graph, teacher.parameters);
   for (const auto& name : teacher.parameters.names())
     sizes.parameters += kFloat * static_cast<double>(teacher.parameters.at(name).numel());
-  for (const auto& shape : models::infer_shapes(teacher.graph, teacher.parameters)) {
+  for (const auto& shape : shapes) {
     sizes.outputs += kFloat * count(shape);
     sizes.largest = std::max(sizes.largest, kFloat * count(shape));
   }
+  for (const auto& block : models::find_blocks(teacher.graph, teacher.parameters))
+    for (const auto end : {block.entry, block.exit})
+      sizes.ends = std::max(sizes.ends, 2 * kFloat * count(shapes[end]));
+  const auto blocks = train::TeacherPass(teacher.graph, teacher.parameters).bytes_of_blocks();
+  sizes.optimised =
+      train::bytes_held(blocks, train::blocks_to_recompute(blocks, 0)) + kGradients * sizes.largest;
   const auto& input = teacher.graph.input_shape;
   sizes.pixels = static_cast<double>(input[1] * input[2]);
   sizes.image = kFloat * static_cast<double>(input[0]) * sizes.pixels;
@@ -45,17 +62,30 @@ std::int64_t MemoryNeed::fitting(double limit) const {
                                             : static_cast<std::int64_t>(std::min(units, 1e12));
 }
 
-MemoryNeed of_optimised_images(const NetworkSizes& sizes, std::int64_t* batch_size) {
-  return {"optimised images",           sizes.alone(), kOptimised * sizes.outputs,
-          "generate.images.batch_size", batch_size,    2};
+MemoryNeed of_optimised_images(const NetworkSizes& sizes, const Recipe& recipe,
+                               std::int64_t* batch_size) {
+  const double each =
+      recipe.images.precision == Precision::bf16 ? kHalf * sizes.outputs : sizes.optimised;
+  return {"optimised images", sizes.alone(), each, "generate.images.batch_size", batch_size, 2};
 }
 
+double bytes_of_pass(const models::Model& teacher, const Recipe& recipe) {
+  const double limit = bytes_of(recipe.process.memory_limit);
+  if (limit <= 0) return kBytesOfPass;
+  const double left = limit - sizes_of(teacher).alone();
+  return std::clamp(kShareOfPass * left, 1.0, kBytesOfPass);
+}
+
+// `bytes` bound batches by what they would take if every value were kept: the images of a batch
+// depend on its size, which is to stay.
 std::int64_t optimised_at_once(const models::Model& teacher, const Recipe& recipe,
                                std::int64_t wanted, double bytes) {
-  const MemoryNeed need = of_optimised_images(sizes_of(teacher), &wanted);
-  const double given = bytes_of(recipe.process.memory_limit), most = need.fixed + bytes;
-  return std::clamp(need.fitting(given > 0 ? std::min(given, most) : most), need.least,
-                    std::max(need.least, wanted));
+  const NetworkSizes sizes = sizes_of(teacher);
+  const MemoryNeed need = of_optimised_images(sizes, recipe, &wanted);
+  const double limit = bytes_of(recipe.process.memory_limit);
+  const auto kept = static_cast<std::int64_t>(std::min(1e12, bytes / (kAllKept * sizes.outputs)));
+  const auto most = limit > 0 ? std::min(kept, need.fitting(limit)) : kept;
+  return std::clamp(most, need.least, std::max(need.least, wanted));
 }
 
 }  // namespace zsq::pipeline

@@ -15,6 +15,8 @@ constexpr double kFloat = 4;  // bytes
 struct NetworkSizes {
   double parameters = 0;
   double outputs = 0, largest = 0;  // of all nodes together, and of the largest one
+  double optimised = 0;             // of a step that moves its pixels (train/recomputed_blocks.h)
+  double ends = 0;                  // at the widest end of a block, of both networks
   double image = 0, pixels = 0;     // the latter height * width
 
   double alone() const;  // libraries, and copies of the parameters
@@ -34,7 +36,11 @@ struct MemoryNeed {
 };
 
 // Of optimising batches of `*batch_size` images.
-MemoryNeed of_optimised_images(const NetworkSizes& sizes, std::int64_t* batch_size);
+MemoryNeed of_optimised_images(const NetworkSizes& sizes, const Recipe& recipe,
+                               std::int64_t* batch_size);
+
+// Bytes of values that a step of optimised images may keep for its backward pass.
+double bytes_of_pass(const models::Model& teacher, const Recipe& recipe);
 
 // Of `wanted` images, how many a batch of images that are optimised may have within the limit and,
 // beside the network, within `bytes`; at least 2.

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "core/error.h"
 #include "models/inference.h"
+#include "pipeline/run/rewrite.h"
 #include "pipeline/run/stage.h"
 #include "pipeline/session/process_memory.h"
 
@@ -14,8 +16,22 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr double kMebi = 1 << 20;
+constexpr std::int64_t kImagesInsteadOfGenerator = 256;
 constexpr double kInference = 6;       // values of the largest size at once
 constexpr double kCopiesOfImages = 3;  // of two kinds, or of two batches, and one that is made
+constexpr double kLeastOfABatch = 2;
+
+// Splitting has a backward pass; rotation sums in f64.
+void add_rewrites(const models::Model& teacher, const NetworkSizes& sizes, Recipe& recipe,
+                  std::vector<MemoryNeed>& needs) {
+  QuantOptions& o = recipe.quantize;
+  const auto add = [&](const char* stage, std::int64_t images) {
+    needs.push_back({stage, sizes.alone() + static_cast<double>(images) * sizes.image,
+                     sizes.outputs, "quantize.rewrite_batch_size", &o.rewrite_batch_size, 1});
+  };
+  if (splits_channels(teacher, recipe)) add("channel splitting", o.split_channels);
+  if (rotates_bottlenecks(teacher, recipe)) add("rotation", o.rotation);
+}
 
 std::string in_words(double bytes) {
   char text[32];
@@ -24,17 +40,46 @@ std::string in_words(double bytes) {
   return text;
 }
 
+// The weights of a generator for large images, their gradients and moments may not fit by
+// themselves; images that are made once take less.
+void replace_generator(const models::Model& teacher, Recipe& recipe, double limit,
+                       Observer& observer) {
+  if (!kFineTuning.applies(recipe, teacher) || recipe.finetune.images > 0) return;
+  for (const MemoryNeed& need : kFineTuning.memory(sizes_of(teacher), recipe)) {
+    if (need.fitting(limit) >= need.least) continue;
+    recipe.finetune.images = kImagesInsteadOfGenerator;
+    observer.on_message(
+        LogLevel::warning,
+        "fine-tuning with a generator needs about " +
+            in_words(need.fixed + need.each * static_cast<double>(need.least)) +
+            ", more than --memory_limit " + in_words(limit) + ": it learns from " +
+            std::to_string(kImagesInsteadOfGenerator) +
+            " images that are made once (finetune.images), which changes the method");
+  }
+}
+
+std::string too_large(const MemoryNeed& need, double limit) {
+  const std::string least = in_words(need.fixed + need.each * static_cast<double>(need.least));
+  return need.stage + " needs about " + least + " with " + need.key + "=" +
+         std::to_string(need.least) + ", the least there is; --memory_limit is " + in_words(limit) +
+         ", " + least + " would do";
+}
+
 }  // namespace
 
-MemoryNeed values_between_blocks(const char* stage, const NetworkSizes& network,
-                                 std::int64_t images, std::int64_t batch, Recipe& recipe) {
-  return {stage,
-          network.alone() + static_cast<double>(images) * network.image +
-              static_cast<double>(batch) * network.outputs,
-          kMebi,
-          "reconstruct.memory",
-          &recipe.reconstruct.memory,
-          16};
+std::vector<MemoryNeed> values_between_blocks(const char* stage, const NetworkSizes& network,
+                                              Recipe& recipe, NeededSetting images,
+                                              NeededSetting batch, double each) {
+  constexpr std::int64_t kLeastMemory = 16;
+  std::int64_t& memory = recipe.reconstruct.memory;
+  const double alone = network.alone(), of_batch = kLeastOfABatch * each,
+               of_images = static_cast<double>(*images.value) * network.image,
+               values = std::min(static_cast<double>(memory) * kMebi,
+                                 static_cast<double>(*images.value) * network.ends);
+  return {{stage, alone + of_batch + kLeastMemory * kMebi, network.image, images.key, images.value},
+          {stage, alone + of_batch + of_images, kMebi, "reconstruct.memory", &memory, kLeastMemory},
+          {stage, alone + of_images + values, each, batch.key, batch.value,
+           static_cast<std::int64_t>(kLeastOfABatch)}};
 }
 
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe) {
@@ -42,6 +87,7 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
   const double measuring =
       sizes.alone() + kInference * std::max(sizes.largest, models::Inference::kBytesOfLargest);
   std::vector<MemoryNeed> needs;
+  add_rewrites(teacher, sizes, recipe, needs);
   if (recipe.process.agreement_images > 0)
     needs.push_back({"measuring on held-out images", measuring, kCopiesOfImages * sizes.image,
                      "process.agreement_images", &recipe.process.agreement_images, 1});
@@ -49,14 +95,15 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
     needs.push_back({"evaluation", measuring, kCopiesOfImages * sizes.image, "data.eval_batch_size",
                      &recipe.data.eval_batch_size, 1});
   std::vector<MemoryNeed> stages;
-  for (const StageKind* kind : stage_kinds())
-    if (kind->memory && kind->applies(recipe, teacher))
-      stages.push_back(kind->memory(sizes, recipe));
-  const bool generates =
-      stages.size() == 1 && kFineTuning.applies(recipe, teacher) && recipe.finetune.images == 0;
-  if (!stages.empty() && !generates && recipe.generate.bank.empty() &&
+  bool learns_from_images = false;
+  for (const StageKind* kind : stage_kinds()) {
+    if (!kind->memory || !kind->applies(recipe, teacher)) continue;
+    std::ranges::move(kind->memory(sizes, recipe), std::back_inserter(stages));
+    learns_from_images |= kind != &kFineTuning || recipe.finetune.images > 0;
+  }
+  if (learns_from_images && recipe.generate.bank.empty() &&
       recipe.images.source != ImageSource::dead_leaves)
-    needs.push_back(of_optimised_images(sizes, &recipe.images.batch_size));
+    needs.push_back(of_optimised_images(sizes, recipe, &recipe.images.batch_size));
   needs.insert(needs.end(), stages.begin(), stages.end());
   return needs;
 }
@@ -64,14 +111,14 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
 void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer) {
   const double limit = bytes_of(recipe.process.memory_limit);
   if (limit <= 0) return;
-  for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
+  replace_generator(teacher, recipe, limit, observer);
+  // What one need has lowered, the next one is counted with.
+  for (std::size_t i = 0;; ++i) {
+    const auto needs = memory_needs(teacher, recipe);
+    if (i == needs.size()) return;
+    const MemoryNeed& need = needs[i];
     const std::int64_t fits = need.fitting(limit);
-    if (fits < need.least)
-      throw Error(ErrorCode::out_of_memory,
-                  need.stage + " needs about " +
-                      in_words(need.fixed + need.each * static_cast<double>(need.least)) +
-                      " with " + need.key + "=" + std::to_string(need.least) +
-                      ", the least there is; --memory_limit is " + in_words(limit));
+    if (fits < need.least) throw Error(ErrorCode::out_of_memory, too_large(need, limit));
     if (fits >= *need.setting) continue;
     observer.on_message(LogLevel::info, need.stage + " would need about " + in_words(need.bytes()) +
                                             ", " + need.key + " is therefore " +

@@ -6,9 +6,11 @@
 //   L + 10 P + 4 G + b (A + 321 H W)
 // L libraries, P and G the parameters of network and generator (gradients, moments, best and first
 // state among the copies), A the outputs of all nodes of the network for one image, of which a
-// backward pass needs about that much, and 321 H W the generator's maps. docs/performance.md
-// compares this with what was measured.
+// backward pass needs about that much, and 321 H W the generator's maps. Where no gradient is
+// needed, an image takes a multiple of the largest output. docs/performance.md compares this with
+// what was measured.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,21 @@
 
 namespace zsq::pipeline {
 
-// Of a stage that keeps values between blocks in reconstruct.memory, and computes batches of
-// `batch` of its images.
-MemoryNeed values_between_blocks(const char* stage, const NetworkSizes& network,
-                                 std::int64_t images, std::int64_t batch, Recipe& recipe);
+// A setting of a recipe.
+struct NeededSetting {
+  const char* key;
+  std::int64_t* value;
+};
 
-// Of measuring, of making images, and of the stages that the recipe has (pipeline/run/stage.h).
+// Of a stage that works on `images`, keeps their values between blocks in reconstruct.memory, and
+// computes `batch` of them at a time, each of which takes `each` bytes. One need a setting: of the
+// images, of reconstruct.memory and of the batch, each beside what the others need at least.
+std::vector<MemoryNeed> values_between_blocks(const char* stage, const NetworkSizes& network,
+                                              Recipe& recipe, NeededSetting images,
+                                              NeededSetting batch, double each);
+
+// Of rewriting the network, of measuring, of making images, and of the stages that the recipe has
+// (pipeline/run/stage.h), in the order in which settings are lowered.
 std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe);
 
 // Lowers those settings until each stage fits, with a line to the observer for each; nothing

@@ -10,7 +10,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kImagesAtOnce = 8;
+bool few_bits(const Recipe& recipe) { return recipe.quantize.activations.num_bits < 8; }
 
 at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::int64_t images,
                       const char* purpose) {
@@ -20,17 +20,25 @@ at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::i
 
 }  // namespace
 
+bool splits_channels(const models::Model& network, const Recipe& recipe) {
+  const QuantOptions& o = recipe.quantize;
+  return few_bits(recipe) && o.split_channels > 0 && quant::has_splittable_channels(network, o);
+}
+
+bool rotates_bottlenecks(const models::Model& network, const Recipe& recipe) {
+  return few_bits(recipe) && recipe.quantize.rotation > 0 && quant::has_bottlenecks(network);
+}
+
 models::Model rewritten(models::Model network, const Recipe& recipe) {
   const QuantOptions& o = recipe.quantize;
-  const bool few_bits = o.activations.num_bits < 8;
-  if (few_bits && o.split_channels > 0 && quant::has_splittable_channels(network, o)) {
+  if (splits_channels(network, recipe)) {
     const auto images = images_for(network, recipe, o.split_channels, "split");
-    network = quant::split_channels(std::move(network), o, images, kImagesAtOnce,
+    network = quant::split_channels(std::move(network), o, images, o.rewrite_batch_size,
                                     static_cast<std::uint64_t>(recipe.process.seed));
   }
-  if (few_bits && o.rotation > 0 && quant::has_bottlenecks(network)) {
+  if (rotates_bottlenecks(network, recipe)) {
     const auto images = images_for(network, recipe, o.rotation, "rotation");
-    network = quant::rotate_bottlenecks(std::move(network), images, kImagesAtOnce);
+    network = quant::rotate_bottlenecks(std::move(network), images, o.rewrite_batch_size);
   }
   return quant::equalize(std::move(network), o);
 }

@@ -12,4 +12,8 @@ namespace zsq::pipeline {
 // Error(usage) if these images are needed and the network takes no colour images.
 models::Model rewritten(models::Model network, const Recipe& recipe);
 
+// Which of them change the network.
+bool splits_channels(const models::Model& network, const Recipe& recipe);
+bool rotates_bottlenecks(const models::Model& network, const Recipe& recipe);
+
 }  // namespace zsq::pipeline

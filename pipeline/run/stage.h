@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "pipeline/run/learning_images.h"
 #include "pipeline/run/memory_plan.h"
@@ -41,7 +42,7 @@ struct StageKind {
   // Estimated from the time that the float network takes for an image; null: too little to plan.
   StageSeconds (*seconds)(StageContext& context) = nullptr;
   // Null: no more than measuring needs.
-  MemoryNeed (*memory)(const NetworkSizes& network, Recipe& recipe) = nullptr;
+  std::vector<MemoryNeed> (*memory)(const NetworkSizes& network, Recipe& recipe) = nullptr;
   void (*run)(StageContext& context, quant::Student& student, RunState& state,
               const PartDone& done) = nullptr;
   bool needed = false;  // kept whether it helps or not

@@ -37,6 +37,10 @@ void rethrow_translated() {
   } catch (const std::filesystem::filesystem_error& error) {
     throw Error(ErrorCode::bad_input,
                 "'" + error.path1().string() + "': " + error.code().message());
+  } catch (const std::exception& error) {
+    // oneDNN's words if there is no memory for the code of an operator.
+    if (std::string(error.what()).find("could not create a primitive") == std::string::npos) throw;
+    throw Error(ErrorCode::out_of_memory, kOutOfMemory);
   }
 }
 

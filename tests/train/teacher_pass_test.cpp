@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Covers also train/recomputed_blocks.
 #include "train/teacher_pass.h"
 
 #include <ATen/ops/allclose.h>

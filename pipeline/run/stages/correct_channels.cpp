@@ -7,7 +7,8 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kCorrectionBatch = 16;
+// Values of the largest size at once, of both networks.
+constexpr double kCorrected = 8;
 
 // Helps depthwise networks, and harms others at 3 bits (docs/log/channel_correction.md).
 bool correction_applies(const Recipe& recipe, const models::Model& network) {
@@ -23,9 +24,11 @@ StageSeconds correction_seconds(StageContext& context) {
   return {all, all};
 }
 
-MemoryNeed correction_memory(const NetworkSizes& network, Recipe& recipe) {
-  return values_between_blocks("channel correction", network, recipe.quantize.channel_correction,
-                               kCorrectionBatch, recipe);
+std::vector<MemoryNeed> correction_memory(const NetworkSizes& network, Recipe& recipe) {
+  QuantOptions& o = recipe.quantize;
+  return values_between_blocks(
+      "channel correction", network, recipe, {"quantize.channel_correction", &o.channel_correction},
+      {"quantize.layer_batch_size", &o.layer_batch_size}, kCorrected * network.largest);
 }
 
 void correct_channels(StageContext& context, quant::Student& student, RunState&, const PartDone&) {
@@ -36,7 +39,7 @@ void correct_channels(StageContext& context, quant::Student& student, RunState&,
   quant::correct_channels({.teacher = run.teacher,
                            .student = student,
                            .images = images,
-                           .batch_size = kCorrectionBatch,
+                           .batch_size = run.recipe.quantize.layer_batch_size,
                            .memory = run.recipe.reconstruct.memory},
                           run.observer);
 }

@@ -37,16 +37,21 @@ StageSeconds tuning_seconds(StageContext& context) {
           images + static_cast<double>(o.iterations) * iteration};
 }
 
-MemoryNeed tuning_memory(const NetworkSizes& network, Recipe& recipe) {
+std::vector<MemoryNeed> tuning_memory(const NetworkSizes& network, Recipe& recipe) {
+  constexpr std::int64_t kLeastBatch = 2;
   TrainOptions& o = recipe.finetune;
   const bool generates = o.images == 0;
   const double generator = kGeneratorCopies * kFloat * kGeneratorLatent * network.pixels;
-  return {"fine-tuning",
-          network.alone() + (generates ? generator : static_cast<double>(o.images) * network.image),
-          network.outputs + (generates ? kFloat * kGeneratorMaps * network.pixels : 0),
-          "finetune.batch_size",
-          &o.batch_size,
-          2};
+  const double each = network.outputs + (generates ? kFloat * kGeneratorMaps * network.pixels : 0);
+  std::vector<MemoryNeed> needs;
+  if (!generates)
+    needs.push_back({"fine-tuning", network.alone() + kLeastBatch * each, network.image,
+                     "finetune.images", &o.images, 2});
+  needs.push_back(
+      {"fine-tuning",
+       network.alone() + (generates ? generator : static_cast<double>(o.images) * network.image),
+       each, "finetune.batch_size", &o.batch_size, kLeastBatch});
+  return needs;
 }
 
 // What it takes instead of a generator's images, or beside them, and what it is checked on.

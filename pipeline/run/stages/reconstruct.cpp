@@ -20,6 +20,9 @@ bool reconstruction_applies(const Recipe& recipe, const models::Model& /*network
   return recipe.reconstruct.iterations > 0;
 }
 
+// Values of the largest size at once: a block, its gradients, and what it is held against.
+constexpr double kReconstructed = 12;
+
 StageSeconds reconstruction_seconds(StageContext& context) {
   const ReconstructOptions& o = context.run.recipe.reconstruct;
   const auto images = context.learning.count(o.images);
@@ -29,9 +32,11 @@ StageSeconds reconstruction_seconds(StageContext& context) {
   return {all, all};
 }
 
-MemoryNeed reconstruction_memory(const NetworkSizes& network, Recipe& recipe) {
-  const ReconstructOptions& o = recipe.reconstruct;
-  return values_between_blocks("block reconstruction", network, o.images, o.batch_size, recipe);
+std::vector<MemoryNeed> reconstruction_memory(const NetworkSizes& network, Recipe& recipe) {
+  ReconstructOptions& o = recipe.reconstruct;
+  return values_between_blocks(
+      "block reconstruction", network, recipe, {"reconstruct.images", &o.images},
+      {"reconstruct.batch_size", &o.batch_size}, kReconstructed * network.largest);
 }
 
 // Half of a time budget if fine-tuning follows, else all of it; 0: any.

@@ -8,7 +8,7 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kRoundingBatch = 16;
+constexpr double kRounded = 7;  // values of the largest size at once
 
 std::string rounding_name(const Recipe& recipe) { return std::string(rounding_of(recipe).title); }
 
@@ -25,9 +25,11 @@ StageSeconds rounding_seconds(StageContext& context) {
   return {all, all};
 }
 
-MemoryNeed rounding_memory(const NetworkSizes& network, Recipe& recipe) {
-  return values_between_blocks("rounding", network, recipe.quantize.gptq.images, kRoundingBatch,
-                               recipe);
+std::vector<MemoryNeed> rounding_memory(const NetworkSizes& network, Recipe& recipe) {
+  QuantOptions& o = recipe.quantize;
+  return values_between_blocks(
+      "rounding", network, recipe, {"quantize.gptq.images", &o.gptq.images},
+      {"quantize.layer_batch_size", &o.layer_batch_size}, kRounded * network.largest);
 }
 
 // Resumed, blocks of layers that were finished are skipped.
@@ -37,14 +39,14 @@ void round_weights(StageContext& context, quant::Student& student, RunState& sta
   const auto& method = rounding_of(run.recipe);
   const at::Tensor images = context.learning.take(
       {.images = run.recipe.quantize.gptq.images, .seconds = seconds_for_images(run)});
-  if (state.parts == 0) quant::calibrate(student, images, kRoundingBatch);
+  if (state.parts == 0) quant::calibrate(student, images, run.recipe.quantize.layer_batch_size);
   run.say(std::string(method.title) + " on " + std::to_string(images.size(0)) + " images");
   quant::round_layers(
       {.teacher = run.teacher,
        .student = student,
        .method = method,
        .images = images,
-       .batch_size = kRoundingBatch,
+       .batch_size = run.recipe.quantize.layer_batch_size,
        .memory = run.recipe.reconstruct.memory,
        .seed = run.seed(),
        .blocks_done = static_cast<std::size_t>(state.parts),
