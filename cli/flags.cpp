@@ -84,6 +84,8 @@ void Flags::common() {
   setting("arch", "NAME", "built-in architecture, for files that hold weights only", "model.arch");
   setting("image_size", "N|HxW", "height and width, where the file leaves them open",
           "model.image_size");
+  setting("channels", "N", "channels of images, where the file leaves their number open",
+          "model.channels");
   setting("output", "MEANING|NAME=MEANING,...",
           "what outputs mean (logits, scores, values, map), where the network does not tell",
           "model.output");

@@ -85,6 +85,7 @@ formats::onnx::ValueInfo describe_input(const models::Signature& file, const std
     info.shape.at(height) = {-1, "H"};
     info.shape.at(height + 1) = {-1, "W"};
   }
+  if (file.open_channels) info.shape.at(file.channels_last ? info.shape.size() - 1 : 1) = {-1, "C"};
   return info;
 }
 

@@ -34,6 +34,8 @@ class Converter : NodeWriter<std::string> {
     graph.inputs = {describe_input(signature_, input_, shapes_[graph_.input])};
     if (signature_.open_size)
       builder_.model().metadata[models::kImageSizeKey] = size_in_words(shapes_[graph_.input]);
+    if (signature_.open_channels)
+      builder_.model().metadata[models::kChannelsKey] = std::to_string(shapes_[graph_.input].at(1));
     for (const FileOutput& output : outputs_) {
       write_output(builder_, value(output.node), shapes_[output.node], output);
       graph.outputs.push_back(describe_output(signature_, output, shapes_[output.node]));

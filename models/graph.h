@@ -201,6 +201,7 @@ struct Signature {
   // there.
   OutputRow kind = OutputKind::logits;
   bool open_size = false;                 // height and width are open, and nothing depends on them
+  bool open_channels = false;             // the file says nothing of the number of channels
   bool one_dimensional = false;           // the file takes signals [N, C, L]: maps of height 1
   std::shared_ptr<const Tail> tail = {};  // null: the outputs above are those of the file
 };

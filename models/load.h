@@ -25,6 +25,7 @@ struct LoadOptions {
   std::string arch = {};  // built-in architecture, for files with weights only
   // Height and width, for files that leave them open, as those with weights only do; 0: not given.
   Pair image_size{0, 0};
+  std::int64_t channels = 0;  // of images, for ONNX files that leave them open; 0: not given
   // What outputs mean, by name; "": those that are not named. Without either, what the end of the
   // network tells.
   std::map<std::string, OutputKind> outputs = {};
@@ -42,6 +43,8 @@ Model load(const std::filesystem::path& path, const LoadOptions& options = {});
 // Metadata of an exported file that leaves height and width open: the size that its network was
 // quantized at, "224x320", which counts where options give none.
 inline constexpr const char* kImageSizeKey = "zsq.image_size";
+// The same of one that leaves the number of channels open.
+inline constexpr const char* kChannelsKey = "zsq.channels";
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& options = {});
 
 // A built-in architecture. Its state dict is read under the names of each of the implementations.

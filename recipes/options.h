@@ -37,9 +37,10 @@ struct Duration {
 struct ModelSettings {
   std::string arch;                     // built-in architecture, for files with weights only
   std::optional<ImageSize> image_size;  // for files with dynamic height and width
-  std::vector<NamedMeaning> output;     // empty: what the end of the network tells
-  std::string bn_stats;                 // safetensors with statistics of folded BatchNorm
-  bool require_bn = false;              // refuse networks without BatchNorm statistics
+  std::int64_t channels = 0;         // for ONNX files that leave their number open; 0: the file's
+  std::vector<NamedMeaning> output;  // empty: what the end of the network tells
+  std::string bn_stats;              // safetensors with statistics of folded BatchNorm
+  bool require_bn = false;           // refuse networks without BatchNorm statistics
 };
 
 struct ExportSettings {
@@ -67,6 +68,10 @@ void visit_model_settings(Visitor&& visit, Options& o) {
                     "height and width, where the file leaves them open: one number, or 48x192",
                     "pixels", 1, 4096},
         o.image_size);
+  visit(SettingInfo{"model.channels",
+                    "channels of images, where the file leaves their number open; 0: the file's",
+                    "channels", 0, 4096},
+        o.channels);
   visit(SettingInfo{"model.output",
                     "what the output means: logits of classes (softmax decides), scores of labels "
                     "(sigmoid, more than one may hold), values (embeddings, coordinates) or a map "

@@ -103,34 +103,47 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   return model;
 }
 
-LoadOptions with_recorded_size(const formats::onnx::Model& file, LoadOptions options) {
-  const auto found = file.metadata.find(kImageSizeKey);
-  if (options.image_size[0] > 0 || found == file.metadata.end()) return options;
-  const char* text = found->second.c_str();
-  char* rest = nullptr;
-  options.image_size[0] = std::strtoll(text, &rest, 10);
-  if (*rest == 'x') options.image_size[1] = std::strtoll(rest + 1, nullptr, 10);
-  for (const auto side : options.image_size)
-    if (side < 1 || side > onnx::kMaxExtent)
-      throw Error(ErrorCode::bad_input, "the metadata zsq.image_size is '" + found->second +
-                                            "'; height x width as 224x320 was expected");
+// What an exported file records of sizes that it leaves open, if the options say nothing of them.
+LoadOptions with_recorded_sizes(const formats::onnx::Model& file, LoadOptions options) {
+  const auto refuse = [](const std::string& key, const std::string& text, const char* expected) {
+    throw Error(ErrorCode::bad_input,
+                "the metadata " + key + " is '" + text + "'; " + expected + " was expected");
+  };
+  const auto is_plausible = [](std::int64_t n) { return n >= 1 && n <= onnx::kMaxExtent; };
+  const auto size = file.metadata.find(kImageSizeKey);
+  if (options.image_size[0] < 1 && size != file.metadata.end()) {
+    const char* text = size->second.c_str();
+    char* rest = nullptr;
+    options.image_size[0] = std::strtoll(text, &rest, 10);
+    if (*rest == 'x') options.image_size[1] = std::strtoll(rest + 1, nullptr, 10);
+    if (!std::ranges::all_of(options.image_size, is_plausible))
+      refuse(kImageSizeKey, size->second, "height x width as 224x320");
+  }
+  const auto channels = file.metadata.find(kChannelsKey);
+  if (options.channels < 1 && channels != file.metadata.end()) {
+    options.channels = std::strtoll(channels->second.c_str(), nullptr, 10);
+    if (!is_plausible(options.channels))
+      refuse(kChannelsKey, channels->second, "a number of channels");
+  }
   return options;
 }
 
 // Height and width that the file leaves open and the options give.
-bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options) {
+bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options,
+                      bool open_channels) {
   const auto& shape = image_input(file.graph).shape;
   const auto open = std::ranges::count_if(shape, [](const auto& one) { return one.value < 1; });
-  return shape.size() == 4 && options.image_size[0] > 0 && open >= (shape[0].value < 1 ? 3 : 2);
+  const int others = int{shape[0].value < 1} + int{open_channels};
+  return shape.size() == 4 && options.image_size[0] > 0 && open >= 2 + others;
 }
 
 }  // namespace
 
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& given) {
   check_versions(file);
-  const LoadOptions options = with_recorded_size(file, given);
+  const LoadOptions options = with_recorded_sizes(file, given);
   auto model = import_at_one_size(file, options);
-  if (!leaves_size_open(file, options)) return model;
+  if (!leaves_size_open(file, options, model.graph.signature.open_channels)) return model;
   LoadOptions larger = options;
   constexpr std::int64_t kMore = 64;  // of what strides divide by
   for (auto& side : larger.image_size) side += kMore;

@@ -2,6 +2,7 @@
 #include "models/onnx/importer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "models/onnx/ending.h"
@@ -66,9 +67,10 @@ void Importer::add_input(const std::string& name, Shape shape, bool channels_las
   input_name_ = name;
   fixed_batch_ = shape[0];
   auto& image = model_.graph.input_shape;
+  model_.graph.signature.open_channels = shape[1] < 1;
+  const std::array given{options_.channels, options_.image_size[0], options_.image_size[1]};
   for (std::size_t i = 0; i < 3; ++i) {
-    image[i] = shape[i + 1];
-    if (image[i] < 1 && i > 0) image[i] = options_.image_size[i - 1];
+    image[i] = shape[i + 1] < 1 ? given[i] : shape[i + 1];
     if (image[i] > kMaxExtent) {
       throw Error(ErrorCode::bad_input, "an image with a side or with channels of " +
                                             std::to_string(image[i]) + " is not plausible");
@@ -76,7 +78,7 @@ void Importer::add_input(const std::string& name, Shape shape, bool channels_las
     if (image[i] < 1) {
       throw Error(ErrorCode::bad_input,
                   i == 0
-                      ? "the file leaves the number of image channels open"
+                      ? "the file leaves the number of image channels open: give it (--channels)"
                       : "the file leaves height or width open: give the image size (--image_size)");
     }
   }

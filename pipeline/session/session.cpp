@@ -43,7 +43,8 @@ void move_to(models::ParameterStore& parameters, Device device) {
 namespace {
 
 models::LoadOptions load_options(const ModelSettings& settings) {
-  models::LoadOptions options{.arch = settings.arch, .bn_statistics = settings.bn_stats};
+  models::LoadOptions options{
+      .arch = settings.arch, .channels = settings.channels, .bn_statistics = settings.bn_stats};
   if (settings.image_size)
     options.image_size = {settings.image_size->height, settings.image_size->width};
   for (const auto& [output, meaning] : settings.output)

@@ -24,6 +24,7 @@ Path = Union[str, "os.PathLike[str]"]
 COMMON = {
     "arch": "model.arch",
     "image_size": "model.image_size",
+    "channels": "model.channels",
     "output_kind": "model.output",
     "bn_stats": "model.bn_stats",
     "device": "process.device",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     class Common(TypedDict, total=False):
         """arch: a built-in architecture, for files that hold weights only.
         image_size: height and width of images, where the file leaves them open: 224 or (48, 192).
+        channels: of images, where the file leaves their number open.
         output_kind: "logits", "scores" or "values", where the end of the network does not tell.
         bn_stats: a safetensors file with the statistics of BatchNorm that was folded on export.
         device: "auto", "cpu" or "cuda". threads: of the CPU.
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
         arch: str
         image_size: Union[int, "tuple[int, int]", str]
+        channels: int
         output_kind: str
         bn_stats: Path
         device: str
@@ -134,7 +137,7 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
     target_size, target_bops, target_cost, cost_table: bits per layer under a budget, as the flags of the program.
     min_top1, min_agreement: in per cent; a result below is saved, and raises ZsqError with exit_code 3 and its report.
     resume: go on from OUTPUT/checkpoint, if there is one.
-    common: arch, image_size, output_kind, bn_stats, device, threads, settings.
+    common: arch, image_size, channels, output_kind, bn_stats, device, threads, settings.
 
     Raises ZsqError (exit_code 2 for a wrong setting or a bad file, 4 for a network that cannot be quantized, 75 if
     `progress` stopped it). After KeyboardInterrupt the folder holds a checkpoint, and resume=True goes on from there.

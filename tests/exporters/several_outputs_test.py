@@ -77,7 +77,8 @@ class Network:
         self.add("Reshape", [y + ".last", self.constant(y + ".shape", np.array([0, -1, numbers], np.int64))], [y])
 
     def save(self, path, outputs, sides=(SIDE, SIDE)):
-        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, *sides])
+        """sides: height and width, or with the channels before them."""
+        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", *(3, *sides)[-3:]])
         given = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
         graph = helper.make_graph(self.nodes, "graph", [image], given,
                                   [numpy_helper.from_array(v, k) for k, v in self.constants.items()])
@@ -233,6 +234,22 @@ class SeveralOutputs(unittest.TestCase):
         words = [ZSQ, "inspect", str(self.folder / "out"), "--format", "json"]
         read = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
         self.assertEqual(read["input_shape"], [3, SIDE, SIDE])
+
+    def test_channels_that_are_open_stay_open(self):
+        net = Network()
+        net.head("b", "scores", 24, 6)
+        outputs, sides = [("scores", TensorProto.FLOAT)], ("channels", "height", "width")
+        a, b, _ = self.quantized(net, outputs, "--image_size", f"{SIDE}", "--channels", "3", sides=sides)
+        self.near(a["scores"], b["scores"])
+        entry = onnx.load(self.folder / "out/model.onnx").graph.input[0].type.tensor_type.shape.dim
+        self.assertEqual([d.dim_value for d in entry], [0] * 4)
+        words = [ZSQ, "inspect", str(self.folder / "out"), "--format", "json"]
+        read = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(read["input_shape"], [3, SIDE, SIDE])
+        refused = subprocess.run([ZSQ, "inspect", str(self.folder / "float.onnx"), "--image_size", f"{SIDE}"],
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--channels", refused.stderr)
 
     def test_recipes_that_fine_tune_leave_that_out(self):
         net = Network()

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "tests/models/onnx_file.h"
+#include "tests/support/error_message.h"
 
 namespace zsq::models::onnx_refusals_test {
 namespace {
@@ -49,6 +50,34 @@ TEST(ImageSize, IsAskedForWhereTheFileLeavesItOpen) {
   options.image_size = {6, 6};
   const auto model = file.import(options);
   EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 6, 6}));
+}
+
+TEST(Channels, AreAskedForWhereTheFileLeavesThemOpen) {
+  OnnxFile file(13, {-1, 6, 5});
+  file.node("Relu", {"x"}, {"y"});
+  const auto message = [&] {
+    return test::error_message(ErrorCode::bad_input, [&] { file.import(); });
+  };
+  EXPECT_NE(message().find("(--channels)"), std::string::npos) << message();
+  const auto model = file.import({.channels = 4});
+  EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 6, 5}));
+  EXPECT_TRUE(model.graph.signature.open_channels);
+  EXPECT_FALSE(model.graph.signature.open_size);
+
+  // Those that the file gives count first.
+  OnnxFile fixed(13, {3, 6, 5});
+  fixed.node("Relu", {"x"}, {"y"});
+  EXPECT_EQ(fixed.import({.channels = 4}).graph.input_shape[0], 3);
+  EXPECT_FALSE(fixed.import({.channels = 4}).graph.signature.open_channels);
+
+  // What an exported file records.
+  file.file.metadata["zsq.channels"] = "2";
+  EXPECT_EQ(file.import().graph.input_shape[0], 2);
+  EXPECT_EQ(file.import({.channels = 4}).graph.input_shape[0], 4);
+  for (const auto* wrong : {"many", "0", "-3", "99999999"}) {
+    file.file.metadata["zsq.channels"] = wrong;
+    EXPECT_NE(message().find("zsq.channels"), std::string::npos) << wrong;
+  }
 }
 
 // A batch of fixed size makes other arithmetic possible, but no reshape that joins it to channels.

@@ -172,6 +172,14 @@ TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
       Headed({"r"}).initializer_of("all", {0, 6, -1}).ends("Reshape", {"m", "all"}, {"r"});
   EXPECT_FALSE(open(rows));  // the importer knows the number of places alone
   EXPECT_FALSE(Headed({"m"}).whole().graph.signature.open_size);
+  // Height alone, beside channels: the file has one width.
+  Headed half({"m"});
+  for (const std::size_t d : {1, 2}) half.file.graph.inputs[0].shape[d].value = -1;
+  const LoadOptions sizes{.image_size = {kImage[1], kImage[2]}, .channels = kImage[0]};
+  EXPECT_FALSE(half.whole(sizes).graph.signature.open_size);
+  half.file.graph.inputs[0].shape[3].value = -1;
+  EXPECT_TRUE(half.whole(sizes).graph.signature.open_size);
+  EXPECT_TRUE(half.whole(sizes).graph.signature.open_channels);
 }
 
 TEST(Signals, AreMapsOfHeightOne) {
