@@ -89,6 +89,9 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   }
   if (!r.costliest_layer.empty())
     std::printf("%-10s %s has the lowest SQNR\n", "layer", r.costliest_layer.c_str());
+  if (r.float_share && *r.float_share > 0)
+    std::printf("%-10s %.2g %% of the multiply-accumulates on %s\n", "float", 100 * *r.float_share,
+                r.target.c_str());
   if (r.saturation)
     std::printf("%-10s the same on every x86 processor: %s\n", "arithmetic",
                 r.saturation->words.c_str());

@@ -147,6 +147,8 @@ struct QuantizeReport {
   std::optional<double> agreement, divergence;  // of all synthetic images together
   std::string verdict;  // what these let expect or, if there were any, what real images measured
   std::optional<SaturationResult> saturation;  // empty where no runtime of the target saturates
+  // Share of the multiply-accumulates that the target computes in float; empty without a file.
+  std::optional<double> float_share;
   std::string costliest_layer;  // with the lowest output_sqnr; empty if none was measured
   std::vector<StageResult> stages;
   std::optional<BestCheckpointResult> kept;  // empty without finetune.validation_checks

@@ -123,6 +123,7 @@ std::string to_json(const QuantizeReport& r) {
                   {"synthetic", r.synthetic},
                   {"verdict", text_or_null(r.verdict)},
                   {"saturation", saturation_json(r.saturation)},
+                  {"float_share", r.float_share ? Json(*r.float_share) : Json(nullptr)},
                   {"costliest_layer", text_or_null(r.costliest_layer)},
                   {"stages", r.stages},
                   {"kept", kept_json(r.kept)},

@@ -112,6 +112,11 @@ std::string files(const FinishedRun& run) {
   return grid.rows.empty() ? "" : to_html(grid, "Files as they lie on disk");
 }
 
+std::string float_share_in_words(const Json& report) {
+  const double share = number_in(report, "float_share").value_or(0);
+  return share > 0 ? format(" %.2g %% of the multiply-accumulates are in float.", 100 * share) : "";
+}
+
 std::string execution(const FinishedRun& run) {
   const Json& layers = list_in(run.report, "layers");
   const auto integer = std::count_if(layers.begin(), layers.end(), [](const Json& layer) {
@@ -121,7 +126,8 @@ std::string execution(const FinishedRun& run) {
   if (!layers.empty() && !text_in(layers.front(), "executes_as").empty())
     html = paragraph(format("%lld of %zu layers run in integers on %s.",
                             static_cast<long long>(integer), layers.size(),
-                            text_in(run.report, "target").c_str()));
+                            text_in(run.report, "target").c_str()) +
+                     float_share_in_words(run.report));
   if (const Json& saturation = member(run.report, "saturation"); saturation.is_object())
     html += paragraph("The same on every x86 processor: " + text_in(saturation, "words") + ".");
   if (const std::string table = latency_table(run.latency); !table.empty()) return html + table;

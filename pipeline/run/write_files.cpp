@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exporters/registry.h"
+#include "pipeline/report/student_layers.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
@@ -44,6 +45,7 @@ void write_files(const Run& run, const quant::Student& trained, QuantizeReport& 
         layer.executes_as = row.executes_as;
         layer.reason = row.reason;
       }
+  if (!exported.layers.empty()) report.float_share = float_share(student, exported.layers);
   const exporters::SizeReport size = exporters::parameter_bytes(run.source, student);
   report.fp32_bytes = size.fp32_bytes;
   report.quantized_bytes = size.quantized_bytes;

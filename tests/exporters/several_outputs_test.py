@@ -148,6 +148,10 @@ class SeveralOutputs(unittest.TestCase):
                 self.assertEqual(report["output_kind"], "several")
                 kinds = {one["name"]: one["kind"] for one in report["synthetic"][0]["outputs"]}
                 self.assertEqual(kinds, {"boxes": "values", "scores": "score_map"})
+                # The four heads, on 16 x 16 and 8 x 8 places, beside the stem of 3 -> 16 -> 24 channels, 3 x 3.
+                heads = 256 * 16 * (8 + 6) + 64 * 24 * (8 + 6)
+                stem = 256 * 9 * 3 * 16 + 64 * 9 * 16 * 24
+                self.assertAlmostEqual(report["float_share"], heads / (heads + stem))
 
     # Boxes in pixels and scores in [0, 1] in one tensor: a grid of 256 codes over it would make all scores 0.
     def test_scores_beside_pixels_in_one_tensor_do_not_collapse(self):

@@ -85,6 +85,16 @@ TEST_F(Page, LeavesOutWhatARunDoesNotHave) {
     EXPECT_TRUE(holds(page, title)) << title;
 }
 
+TEST_F(Page, SaysHowMuchIsComputedInFloat) {
+  QuantizeReport report = untrained();
+  const char* words = "of the multiply-accumulates are in float";
+  EXPECT_FALSE(holds(page_of(report), words));
+  report.float_share = 0;
+  EXPECT_FALSE(holds(page_of(report), words));
+  report.float_share = 0.023;
+  EXPECT_TRUE(holds(page_of(report), std::string("2.3 % ") + words));
+}
+
 TEST_F(Page, TheVerdictComesFirst) {
   std::string curve, samples;
   for (int step = 1; step <= 4; ++step)
