@@ -7,7 +7,9 @@
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/adaptive_max_pool2d.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/celu.h>
 #include <ATen/ops/conv1d.h>
@@ -24,6 +26,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/mish.h>
 #include <ATen/ops/pad.h>
@@ -156,9 +159,24 @@ const Case kLayers[] = {
                    -x.flatten(2))),
     ZSQ_CASE("a = torch.flatten(x, 2)\ny = torch.bmm(a, torch.transpose(a, 1, 2))",
              at::bmm(x.flatten(2), x.flatten(2).transpose(1, 2))),
+    ZSQ_CASE("a = torch.flatten(x, 2)\nb = torch.transpose(a, 1, 2)\ny = torch.baddbmm("
+             "torch.bmm(a, b), a, b, beta=0.5, alpha=2.)",
+             2.5 * at::bmm(x.flatten(2), x.flatten(2).transpose(1, 2))),
+    ZSQ_CASE("y = torch.addcmul(x, x, x, value=0.5)", x + 0.5 * x * x),
+    ZSQ_CASE("y = torch.addcdiv(x, x, torch.add(torch.abs(x), 1), value=0.5)",
+             x + 0.5 * x / (x.abs() + 1)),
 };
 
 const Case kWindows[] = {
+    ZSQ_CASE("y = torch.max_pool1d(torch.flatten(x, 2), [3], [2], [1], [2])",
+             at::max_pool1d(x.flatten(2), {3}, {2}, {1}, {2})),
+    ZSQ_CASE("y = torch.avg_pool1d(torch.flatten(x, 2), [3], [2], [1], False, False)",
+             at::avg_pool1d(x.flatten(2), {3}, {2}, {1}, false, false)),
+    ZSQ_CASE("y = torch.adaptive_avg_pool1d(torch.flatten(x, 2), [1])",
+             x.flatten(2).mean(-1, true)),
+    // As local_response_norm averages squares of three channels.
+    ZSQ_CASE("y = torch.avg_pool3d(torch.unsqueeze(x, 1), [3, 1, 1], [1, 1, 1])",
+             at::avg_pool3d(x.unsqueeze(1), {3, 1, 1}, {1, 1, 1})),
     ZSQ_CASE("y = torch.avg_pool2d(x, [3, 2], [2, 2], [1, 1], False, True, 5)",
              at::avg_pool2d(x, {3, 2}, {2, 2}, {1, 1}, false, true, 5)),
     ZSQ_CASE("y = torch.avg_pool2d(x, [3, 3], [2, 2], [1, 1], False, False, 7)",
