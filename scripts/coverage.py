@@ -17,6 +17,10 @@ from check_includes import MAY_INCLUDE
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LEAST = 80  # % of a file's lines
 FEW = 5  # lines; a file with no more that did not run may have any share
+# What runs where the counts cannot see it.
+ELSEWHERE = {"cuda_kernels/device.cpp": "on a GPU", "benchmarks/memory.cpp": "on a GPU",
+             "benchmarks/train_step.cpp": "half of it on a GPU",
+             "launch/mpi.cpp": "in ranks that MPI_Abort ends, which write no counts"}
 
 
 def measure(build):
@@ -74,7 +78,7 @@ def main():
         print(f"| {folder} | {len(sources)} | {len(ran)} | {100 * sum(ran) / len(ran):.1f} % |")
 
     low = {source: ran for source, ran in lines.items()
-           if 100 * sum(ran.values()) < LEAST * len(ran) and len(ran) - sum(ran.values()) > FEW}
+           if source not in ELSEWHERE and 100 * sum(ran.values()) < LEAST * len(ran) and len(ran) - sum(ran.values()) > FEW}
     for source, ran in sorted(low.items(), key=lambda row: sum(row[1].values()) / len(row[1])):
         missed = [str(number) for number, did in sorted(ran.items()) if not did]
         print(f"{source}:{missed[0]}: {100 * sum(ran.values()) / len(ran):.0f} % of {len(ran)} lines ran, "

@@ -150,6 +150,13 @@ const Case kLayers[] = {
     ZSQ_CASE("y = torch.instance_norm(x, CONSTANTS.c3, CONSTANTS.c4, None, None, True, 0.1, 0.01, "
              "True)",
              at::instance_norm(x, w.channels, w.beta, {}, {}, true, 0.1, 0.01, false)),
+    ZSQ_CASE(
+        "y, _0, _1, = torch.native_group_norm(x, CONSTANTS.c3, CONSTANTS.c4, 2, 4, 36, 2, 0.01)",
+        at::group_norm(x, 2, w.channels, w.beta, 0.01)),
+    ZSQ_CASE("y, _0, _1, = torch.native_layer_norm(x, [4, 6, 6], CONSTANTS.c5, None, 0.01)",
+             at::layer_norm(x, {4, 6, 6}, w.map, {}, 0.01)),
+    ZSQ_CASE("y = torch.rms_norm(x, [6], None, 0.01)",
+             x*(x.square().mean(-1, true) + 0.01).rsqrt()),
     ZSQ_CASE("y = torch.layer_norm(x, [4, 6, 6], CONSTANTS.c5, None, 0.01)",
              at::layer_norm(x, {4, 6, 6}, w.map, {}, 0.01)),
     ZSQ_CASE(

@@ -2,6 +2,7 @@
 // Reductions, Softmax and normalisations of one image, against plain ATen.
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/instance_norm.h>
 #include <ATen/ops/layer_norm.h>
@@ -34,6 +35,34 @@ const std::pair<const char*, Value> kReductions[]{
        return y;
      }},
 };
+
+// What reads constants alone is calculated once.
+TEST(Reductions, AndSoftmaxOfConstantsAreFolded) {
+  const auto c = image().slice(0, 0, 1).squeeze(0);  // [C, H, W]
+  const auto folds = [&](OnnxFile& file, const at::Tensor& value) {
+    file.node("Add", {"x", "d"}, {"y"});
+    EXPECT_EQ(file.import().graph.nodes.size(), 4U) << "input, constant, sum and its row";
+    expect_near(file.run(image()), image() + value);
+  };
+  OnnxFile softmax(13, kImage), log_softmax(13, kImage), rows(11, kImage), sum(18, kImage),
+      all(18, kImage), padded(13, kImage);
+  softmax.initializer("c", c).node("Softmax", {"c"}, {"d"}, {{"axis", std::int64_t{1}}});
+  folds(softmax, at::softmax(c, 1));
+  log_softmax.initializer("c", c).node("LogSoftmax", {"c"}, {"d"});
+  folds(log_softmax, at::log_softmax(c, -1));
+  // Up to opset 12 over all dimensions from the axis on.
+  rows.initializer("c", c).node("Softmax", {"c"}, {"d"}, {{"axis", std::int64_t{1}}});
+  folds(rows, at::softmax(c.flatten(1), 1).reshape(c.sizes()));
+  sum.initializer("c", c).initializer("a", ints({2})).node("ReduceLogSumExp", {"c", "a"}, {"d"});
+  folds(sum, at::logsumexp(c, Ints{2}, true));
+  all.initializer("c", c).node("ReduceLogSumExp", {"c"}, {"d"});
+  folds(all, at::logsumexp(c, Ints{0, 1, 2}, true));
+  padded.initializer("c", c.slice(2, 1))
+      .initializer("p", ints({0, 0, 1, 0, 0, 0}))
+      .initializer("v", scalar(0.5))
+      .node("Pad", {"c", "p", "v"}, {"d"});
+  folds(padded, at::constant_pad_nd(c.slice(2, 1), {1, 0}, 0.5));
+}
 
 TEST(Reductions, OverAnyAxesAsAttributeAndAsInput) {
   for (const auto& [type, value] : kReductions) {

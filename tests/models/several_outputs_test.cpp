@@ -168,6 +168,16 @@ TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
   EXPECT_TRUE(open(Headed({"m"})));
   EXPECT_TRUE(open(Headed({"m", "s"}).ends("Sigmoid", {"m"}, {"s"})));
   EXPECT_TRUE(open(Headed({"p"}).ends("GlobalAveragePool", {"m"}, {"p"})));
+  const std::vector<std::int64_t> two{2, 2}, pads{1, 1, 1, 1};
+  EXPECT_TRUE(
+      open(Headed({"p"}).ends("MaxPool", {"m"}, {"p"}, {{"kernel_shape", two}, {"pads", pads}})));
+  EXPECT_TRUE(open(
+      Headed({"p"}).ends("AveragePool", {"m"}, {"p"}, {{"kernel_shape", two}, {"strides", two}})));
+  // The pads of SAME_UPPER depend on the size.
+  EXPECT_FALSE(open(Headed({"p"}).ends("MaxPool", {"m"}, {"p"},
+                                       {{"kernel_shape", std::vector<std::int64_t>{5, 5}},
+                                        {"strides", std::vector<std::int64_t>{3, 3}},
+                                        {"auto_pad", std::string("SAME_UPPER")}})));
   const auto rows =
       Headed({"r"}).initializer_of("all", {0, 6, -1}).ends("Reshape", {"m", "all"}, {"r"});
   EXPECT_FALSE(open(rows));  // the importer knows the number of places alone
