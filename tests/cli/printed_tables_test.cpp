@@ -101,6 +101,41 @@ TEST_F(PrintedTables, ACheckNamesEachRuntime) {
     EXPECT_HOLDS(words, part);
 }
 
+TEST_F(PrintedTables, ACheckWantsAProgram) {
+  expect_error(2, "check " + path("out") + " --python no_such_python",
+               {"--python: 'no_such_python' is no program"});
+}
+
+// For a runtime with a format of its own the float network is written in it, to be timed.
+TEST_F(PrintedTables, ACheckTimesTheFloatNetworkInEachRuntime) {
+  const std::string python = ZSQ_SOURCE_DIR "/.deps/python/bin/python";
+  if (!fs::exists(python)) GTEST_SKIP() << "no Python with runtimes";
+  for (const char* target : {"tflite", "ncnn"}) {
+    const Outcome outcome =
+        run("quantize " + tiny().model.string() +
+            " --recipe instant --preset cifar10 --set quantize.target=" + target + " -o " +
+            path(target) + kShort);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    ASSERT_EQ(run("export " + path(target) + " --target " + target).code, 0) << target;
+    const std::string own = std::string(target) == "tflite" ? "litert" : "ncnn";
+    bool timed = false;
+    const Outcome checked =
+        run("check " + path(target) + " --images 4 --format json --quiet --python " + python);
+    const Json report = Json::parse(checked.out);
+    for (const Json& row : report.at("rows"))
+      timed |= row.at("runtime") == own && row.at("float_ms").is_number();
+    EXPECT_TRUE(timed) << checked.out << checked.err;
+  }
+}
+
+TEST_F(PrintedTables, ATerminalGetsABar) {
+  if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "no terminal to emulate";
+  const std::string line = "script -qec '" ZSQ_BINARY " eval " + tiny().model.string() + data() +
+                           " --preset cifar10' /dev/null < /dev/null > " + path("terminal");
+  ASSERT_EQ(std::system(line.c_str()), 0);
+  EXPECT_HOLDS(text_of(path("terminal")), "[" + std::string(24, '#') + "]");
+}
+
 TEST_F(PrintedTables, AMemoryLimitReachesTheProcess) {
   expect_error(5,
                "quantize " + tiny().model.string() + " --recipe instant --preset cifar10 -o " +

@@ -191,9 +191,9 @@ class Coco(unittest.TestCase):
         (self.folder / "boxes.json").write_text(json.dumps(truth))
         return truth
 
-    def evaluate(self, *words, code=0):
+    def evaluate(self, *words, code=0, form="json"):
         return shell("eval", self.model, "--data", self.folder, "--annotations", self.folder / "boxes.json", "--set",
-                     "data.mean=0", "--set", "data.std=1", "--format", "json", *words, code=code)
+                     "data.mean=0", "--set", "data.std=1", "--format", form, *words, code=code)
 
     def check(self, layout, limit, letterbox=False, most=300, categories=CLASSES, words=()):
         self.model = self.folder / (layout + ".onnx")
@@ -205,6 +205,10 @@ class Coco(unittest.TestCase):
         expected = measure(truth, rows)
         self.assertEqual((found["box_layout"], found["detections"]), (layout, len(rows)))
         self.assertEqual(found["boxes"], sum(not box["iscrowd"] for box in truth["annotations"]))
+        table = self.evaluate("--set", f"data.crop_order={order}", *words, form="human").splitlines()
+        shown = "-" if found["ap"] is None else f"{found['ap']:.2f}"
+        self.assertEqual(table[0].split()[:2], ["AP", shown])
+        self.assertIn(f"{found['boxes']} boxes, {found['detections']} detections, layout {layout}", table[7])
         for key, value in zip(KEYS, expected):
             if np.isnan(value):
                 self.assertIsNone(found[key], key)
