@@ -8,26 +8,24 @@
 #include "cli/flags.h"
 #include "cli/verbs.h"
 #include "pipeline/report/grid.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::cli {
 namespace {
 
-std::string text(const char* format, double value) {
-  char words[64];
-  std::snprintf(words, sizeof words, format, value);
-  return words;
-}
+using pipeline::format;
 
-std::string milliseconds(double value) { return value > 0 ? text("%.3f", value) : "-"; }
+std::string milliseconds(double value) { return value > 0 ? format("%.3f", value) : "-"; }
 
 std::string agreement(const CheckReport& report, const RuntimeCheck& row) {
-  if (report.output_kind != "logits") return text("%.4f", row.agreement);
+  if (report.output_kind != "logits") return format("%.4f", row.agreement);
   const auto images = static_cast<double>(report.images);
-  return text("%.0f", row.agreement * images) + text(" of %.0f", images);
+  return format("%.0f", row.agreement * images) + format(" of %.0f", images);
 }
 
 std::string difference(const CheckReport& report, const RuntimeCheck& row) {
-  return report.step > 0 ? text("%.2f", row.steps) : text("%.2g %%", 100 * row.relative_difference);
+  return report.step > 0 ? format("%.2f", row.steps)
+                         : format("%.2g %%", 100 * row.relative_difference);
 }
 
 void print_table(const CheckReport& report, bool latency) {
@@ -49,7 +47,7 @@ void print_table(const CheckReport& report, bool latency) {
       cells.push_back(milliseconds(row.float_ms));
       cells.push_back(milliseconds(row.ms));
       const bool both = row.ms > 0 && row.float_ms > 0;
-      cells.push_back(both ? text("%.2fx", row.float_ms / row.ms) : "-");
+      cells.push_back(both ? format("%.2fx", row.float_ms / row.ms) : "-");
     }
     grid.rows.push_back(std::move(cells));
   }

@@ -33,10 +33,7 @@ std::vector<std::string> names_of(const std::vector<FinishedRun>& runs) {
 }
 
 std::string scaled(const std::optional<double>& value, double by, const char* pattern) {
-  if (!value) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, pattern, by * *value);
-  return text;
+  return value ? format(pattern, by * *value) : "";
 }
 
 double kilobytes(const Json& report) {

@@ -12,6 +12,7 @@
 #include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
+#include "pipeline/session/format.h"
 #include "pipeline/session/preprocessing.h"
 #include "train/images/image_bank.h"
 
@@ -62,10 +63,9 @@ fs::path file_of(const std::map<std::string, std::string>& metadata) {
   std::uint64_t number = 0;
   for (const auto& [key, value] : metadata)
     number = stream_seed(number, std::string(key).append("=").append(value), 0);
-  char name[64];
-  std::snprintf(name, sizeof name, "%.12s_%016llx.safetensors",
-                metadata.at("source_sha256").c_str(), static_cast<unsigned long long>(number));
-  return folder / (metadata.at("purpose") + "_" + name);
+  return folder / (metadata.at("purpose") + format("_%.12s_%016llx.safetensors",
+                                                   metadata.at("source_sha256").c_str(),
+                                                   static_cast<unsigned long long>(number)));
 }
 
 at::Tensor make(const models::Model& teacher, const Recipe& recipe, const DistilledSet& set,

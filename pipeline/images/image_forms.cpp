@@ -3,8 +3,6 @@
 
 #include <ATen/ops/cat.h>
 
-#include <cstdio>
-
 #include "core/error.h"
 #include "core/nearest_name.h"
 #include "eval/image.h"
@@ -14,6 +12,7 @@
 #include "formats/onnx_tensor_file.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
+#include "pipeline/session/format.h"
 #include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
@@ -29,9 +28,7 @@ std::span<const std::byte> bytes_of(const at::Tensor& contiguous) {
 
 std::string padded(std::int64_t number, std::int64_t largest) {
   const int width = static_cast<int>(std::to_string(largest).size());
-  char text[32];
-  std::snprintf(text, sizeof text, "%0*lld", width, static_cast<long long>(number));
-  return text;
+  return format("%0*lld", width, static_cast<long long>(number));
 }
 
 class Safetensors : public ImageWriter {

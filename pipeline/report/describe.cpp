@@ -5,6 +5,7 @@
 
 #include "pipeline/report/student_layers.h"
 #include "pipeline/scheme.h"
+#include "pipeline/session/format.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/version.h"
 #include "quant/rounding/registry.h"
@@ -60,11 +61,7 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
   report.scheme = mixed ? "mixed" : Scheme{q.weights.num_bits, q.activations.num_bits}.name();
   if (q.mode == Mode::deploy && q.second_input_bits)
     report.scheme += ", second layer's input " + std::to_string(q.second_input_bits) + " bits";
-  if (added_macs > 0) {
-    char text[64];
-    std::snprintf(text, sizeof text, ", %.1f %% more multiplications", 100 * added_macs);
-    report.scheme += text;
-  }
+  if (added_macs > 0) report.scheme += format(", %.1f %% more multiplications", 100 * added_macs);
   report.mode = enum_name(q.mode);
   report.recipe = recipe.name;
   report.tool_version = version();

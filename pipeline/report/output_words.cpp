@@ -2,7 +2,8 @@
 #include "pipeline/report/output_words.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 
@@ -27,17 +28,13 @@ OutputWords words_for(const std::string& kind, std::int64_t outputs) {
 std::string measures_in_words(const std::string& kind, std::int64_t outputs, double divergence,
                               double agreement) {
   const OutputWords words = words_for(kind, outputs);
-  char text[160];
   if (kind == "logits" || kind.empty())
-    std::snprintf(text, sizeof text, "%.1f %% with the teacher, KL %.4f", 100 * agreement,
-                  divergence);
-  else if (kind == "several" || (kind == "values" && outputs > 1))
-    std::snprintf(text, sizeof text, "%s %.4f with the teacher's, %s %.4f", words.agreement.c_str(),
-                  agreement, words.divergence.c_str(), divergence);
-  else
-    std::snprintf(text, sizeof text, "%.1f %% with the teacher (%s), %s %.4f", 100 * agreement,
-                  words.agreement.c_str(), words.divergence.c_str(), divergence);
-  return text;
+    return format("%.1f %% with the teacher, KL %.4f", 100 * agreement, divergence);
+  if (kind == "several" || (kind == "values" && outputs > 1))
+    return format("%s %.4f with the teacher's, %s %.4f", words.agreement.c_str(), agreement,
+                  words.divergence.c_str(), divergence);
+  return format("%.1f %% with the teacher (%s), %s %.4f", 100 * agreement, words.agreement.c_str(),
+                words.divergence.c_str(), divergence);
 }
 
 std::string lines_of(const std::vector<OutputResult>& outputs) {

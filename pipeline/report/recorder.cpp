@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
 #include "formats/tfevents.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -119,9 +119,8 @@ void Recorder::note(const Progress& progress) {
 
 void Recorder::add_samples(std::int64_t iteration, const eval::Image& image) {
   if (folder_.empty() || stage_ == 0) return;
-  char name[40];
-  std::snprintf(name, sizeof name, "%s/%07lld.png", kSamplesPhase,
-                static_cast<long long>(iteration));
+  const std::string name =
+      format("%s/%07lld.png", kSamplesPhase, static_cast<long long>(iteration));
   try {
     fs::create_directories(folder_ / kSamplesPhase);
     formats::write_atomically(folder_ / name, eval::encode_png(image));

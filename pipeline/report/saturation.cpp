@@ -3,13 +3,12 @@
 
 #include <ATen/TensorOperators.h>
 
-#include <cstdio>
-
 #include "core/error.h"
 #include "core/observer.h"
 #include "formats/onnx.h"
 #include "models/load.h"
 #include "pipeline/report/quality.h"
+#include "pipeline/session/format.h"
 #include "quant/pair_bound.h"
 #include "quant/qdq_chain.h"
 #include "quant/target_rules.h"
@@ -34,26 +33,20 @@ quant::Int8Scales int8_scales(const formats::onnx::Graph& graph) {
 }
 
 std::string in_words(const SaturationResult& result) {
-  char text[240];
   if (result.layers > 0) {
-    std::snprintf(text, sizeof text,
-                  "no: without VNNI sums saturate in %lld layers (quantize.weights.saturation)",
-                  static_cast<long long>(result.layers));
-    std::string words = text;
-    if (result.agreement) {
-      std::snprintf(text, sizeof text, "; agreement %.1f %%, divergence %.4f there",
-                    100 * *result.agreement, *result.divergence);
-      words += text;
-    }
+    std::string words =
+        format("no: without VNNI sums saturate in %lld layers (quantize.weights.saturation)",
+               static_cast<long long>(result.layers));
+    if (result.agreement)
+      words += format("; agreement %.1f %%, divergence %.4f there", 100 * *result.agreement,
+                      *result.divergence);
     return words;
   }
   if (result.narrowed == 0) return "yes";
-  std::snprintf(
-      text, sizeof text,
+  return format(
       "yes: %.0f %% of the channels of 8-bit layers have a range %.2f times as wide for it",
       100.0 * static_cast<double>(result.narrowed) / static_cast<double>(result.bounded),
       result.mean_factor);
-  return text;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <numeric>
 
@@ -11,6 +10,7 @@
 #include "models/load.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/run/cost_table.h"
+#include "pipeline/session/format.h"
 #include "recipes/values.h"
 
 namespace zsq::pipeline {
@@ -27,13 +27,12 @@ std::int64_t amount_of(const Budget& given, std::int64_t whole) {
 void require_reachable(const BitBudget& budget, const char* key, std::int64_t least,
                        std::int64_t whole) {
   if (budget.limit() >= least) return;
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f%%",
-                100 * static_cast<double>(least) / static_cast<double>(whole));
+  const double share = static_cast<double>(least) / static_cast<double>(whole);
   throw Error(
       ErrorCode::usage,
       std::string(key) + ": " + budget.words(budget.limit()) +
-          " cannot be reached; the smallest is " + budget.words(least) + " (" + share +
+          " cannot be reached; the smallest is " + budget.words(least) + " (" +
+          format("%.2f%%", 100 * share) +
           "), with the cheapest of mixed.min_bits to mixed.max_bits in every layer that "
           "may change. quantize.first_last_bits=0 lets the first and last layer change too");
 }
@@ -59,9 +58,7 @@ class SizeBudget : public BitBudget {
   }
   bool chooses_inputs() const override { return false; }
   std::string words(std::int64_t amount) const override {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.3fkB", static_cast<double>(amount) / 1e3);
-    return text;
+    return format("%.3fkB", static_cast<double>(amount) / 1e3);
   }
   MixedResult result(std::int64_t used) const override {
     return {"size", static_cast<double>(limit_), static_cast<double>(used)};
@@ -103,9 +100,7 @@ class BitOperationsBudget : public BitBudget {
   }
   bool chooses_inputs() const override { return true; }
   std::string words(std::int64_t amount) const override {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.6gM bit operations", static_cast<double>(amount) / 1e6);
-    return text;
+    return format("%.6gM bit operations", static_cast<double>(amount) / 1e6);
   }
   MixedResult result(std::int64_t used) const override {
     return {"bops", static_cast<double>(limit_), static_cast<double>(used)};

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iterator>
 
 #include "core/error.h"
 #include "models/inference.h"
 #include "pipeline/run/rewrite.h"
 #include "pipeline/run/stage.h"
+#include "pipeline/session/format.h"
 #include "pipeline/session/process_memory.h"
 
 namespace zsq::pipeline {
@@ -34,10 +34,7 @@ void add_rewrites(const models::Model& teacher, const NetworkSizes& sizes, Recip
 }
 
 std::string in_words(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, bytes < 1e9 ? "%.0f MB" : "%.2f GB",
-                bytes / (bytes < 1e9 ? 1e6 : 1e9));
-  return text;
+  return bytes < 1e9 ? format("%.0f MB", bytes / 1e6) : format("%.2f GB", bytes / 1e9);
 }
 
 // The weights of a generator for large images, their gradients and moments may not fit by

@@ -2,10 +2,10 @@
 #include "pipeline/run/plan.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "pipeline/run/prepare.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -13,14 +13,9 @@ namespace {
 constexpr double kHour = 3600;
 
 std::string time_in_words(double seconds) {
-  char text[48];
-  if (seconds < 120)
-    std::snprintf(text, sizeof text, "%.0f s", std::max(1.0, seconds));
-  else if (seconds < 2 * kHour)
-    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
-  else
-    std::snprintf(text, sizeof text, "%.0f h", seconds / kHour);
-  return text;
+  if (seconds < 120) return format("%.0f s", std::max(1.0, seconds));
+  if (seconds < 2 * kHour) return format("%.0f min", seconds / 60);
+  return format("%.0f h", seconds / kHour);
 }
 
 // Rounding and correction become better with more images, and a run without them far worse: the
@@ -80,11 +75,9 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
                                        time_in_words(run.recipe.process.time_budget.seconds)
                                  : "plan");
   for (const StageResult& stage : plan) {
-    char line[200];
-    std::snprintf(line, sizeof line, "  %-32s %s", stage.name.c_str(),
-                  stage.outcome.empty() ? ("about " + time_in_words(stage.estimate)).c_str()
-                                        : stage.outcome.c_str());
-    run.say(line);
+    run.say(format("  %-32s %s", stage.name.c_str(),
+                   stage.outcome.empty() ? ("about " + time_in_words(stage.estimate)).c_str()
+                                         : stage.outcome.c_str()));
   }
   if (!run.clock.has_budget() && sum > kHour)
     run.observer.on_message(LogLevel::warning,

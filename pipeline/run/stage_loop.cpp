@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
 
 #include "core/error.h"
 #include "losses/divergence.h"
@@ -8,6 +7,7 @@
 #include "pipeline/report/quality.h"
 #include "pipeline/run/plan.h"
 #include "pipeline/run/prepare.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -23,12 +23,9 @@ std::string results_in_words(const std::vector<SyntheticResult>& results,
   const std::string agreement = kind == "logits" ? "agreement" : measures.agreement;
   std::string words;
   for (const auto& r : results) {
-    char text[160];
-    std::snprintf(text, sizeof text, "%s%s %.4f, %s %.1f %% on %s images",
-                  words.empty() ? "" : "; ", measures.divergence.c_str(), r.divergence,
-                  agreement.c_str(), 100 * r.agreement,
-                  r.kind == "dead_leaves" ? "dead-leaves" : r.kind.c_str());
-    words += text;
+    words += format("%s%s %.4f, %s %.1f %% on %s images", words.empty() ? "" : "; ",
+                    measures.divergence.c_str(), r.divergence, agreement.c_str(), 100 * r.agreement,
+                    r.kind == "dead_leaves" ? "dead-leaves" : r.kind.c_str());
   }
   return words;
 }

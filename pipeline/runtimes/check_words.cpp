@@ -2,30 +2,24 @@
 #include "pipeline/runtimes/check_words.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "pipeline/report/json.h"
 #include "pipeline/report/output_words.h"
+#include "pipeline/session/format.h"
 
 namespace zsq {
 namespace {
 
+using pipeline::format;
 using pipeline::Json;
-
-template <class... Values>
-std::string text(const char* format, Values... values) {
-  char words[256];
-  std::snprintf(words, sizeof words, format, values...);
-  return words;
-}
 
 // "the same class on 64 of 64 images": of logits; else the measure that goes with the outputs.
 std::string agreement_in_words(const CheckReport& report, const RuntimeCheck& row) {
   const auto images = static_cast<double>(report.images);
   if (report.output_kind == "logits")
-    return text("the same class on %.0f of %.0f images", row.agreement * images, images);
+    return format("the same class on %.0f of %.0f images", row.agreement * images, images);
   return pipeline::words_for(report.output_kind, report.outputs).agreement +
-         text(" %.4f on %.0f images", row.agreement, images);
+         format(" %.4f on %.0f images", row.agreement, images);
 }
 
 std::string outputs_name(const CheckReport& report) {
@@ -35,15 +29,15 @@ std::string outputs_name(const CheckReport& report) {
 std::string difference_in_words(const CheckReport& report, const RuntimeCheck& row) {
   if (report.step > 0)
     return outputs_name(report) +
-           text(" at most %.2f quantization steps (%.2g %% of the largest) apart", row.steps,
-                100 * row.relative_difference);
+           format(" at most %.2f quantization steps (%.2g %% of the largest) apart", row.steps,
+                  100 * row.relative_difference);
   return outputs_name(report) +
-         text(" at most %.2g %% of the largest apart", 100 * row.relative_difference);
+         format(" at most %.2g %% of the largest apart", 100 * row.relative_difference);
 }
 
 std::string rounding_in_words(const CheckReport& report) {
-  const std::string amount = report.step > 0 ? text("%.2f steps", report.rounding / report.step)
-                                             : text("%.2g %%", 100 * report.relative_rounding);
+  const std::string amount = report.step > 0 ? format("%.2f steps", report.rounding / report.step)
+                                             : format("%.2g %%", 100 * report.relative_rounding);
   return "rounding alone makes " + amount;
 }
 
@@ -81,13 +75,13 @@ std::string fastest_of(const CheckReport& report) {
   }
   if (!best) return "";
   std::string words = best->file + " in " + best->runtime +
-                      text(" is the fastest here: %.3f ms an image", best->ms);
+                      format(" is the fastest here: %.3f ms an image", best->ms);
   if (!in_float) return words;
   const std::string float_network = "the float network in " + in_float->runtime;
   if (in_float->float_ms < best->ms)
-    return float_network + text(" is the fastest here: %.3f ms an image; ", in_float->float_ms) +
-           best->file + " in " + best->runtime + text(" takes %.3f ms", best->ms);
-  return words + text(", %.2f times as fast as ", in_float->float_ms / best->ms) + float_network;
+    return float_network + format(" is the fastest here: %.3f ms an image; ", in_float->float_ms) +
+           best->file + " in " + best->runtime + format(" takes %.3f ms", best->ms);
+  return words + format(", %.2f times as fast as ", in_float->float_ms / best->ms) + float_network;
 }
 
 Json number_or_null(double value) { return value > 0 ? Json(value) : Json(nullptr); }

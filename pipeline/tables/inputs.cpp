@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 #include <span>
 
@@ -12,6 +11,7 @@
 #include "formats/json.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/report/json.h"
+#include "pipeline/session/format.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -67,11 +67,7 @@ std::string files_of(const TableNetwork& network) {
   return text;
 }
 
-std::string percent(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f %%", value);
-  return text;
-}
+std::string percent(double value) { return pipeline::format("%.2f %%", value); }
 
 std::string wrong_weights(const TableNetwork& network, const fs::path& path,
                           const std::string& sha256) {

@@ -2,11 +2,11 @@
 // A table with its results as text: one line for each row, its seeds together.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "pipeline/report/grid.h"
 #include "pipeline/report/json.h"
 #include "pipeline/reproduce.h"
+#include "pipeline/session/format.h"
 
 namespace zsq {
 namespace {
@@ -31,10 +31,7 @@ std::string command_line(const ReproduceCell& cell) {
 }
 
 std::string number(const std::optional<double>& value, const char* pattern, double factor = 1) {
-  if (!value) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, pattern, factor * *value);
-  return text;
+  return value ? pipeline::format(pattern, factor * *value) : "";
 }
 
 // The cells of one row; the first one stands for what they share.
