@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "core/error.h"
 #include "models/inference.h"
@@ -39,10 +40,10 @@ std::string in_words(double bytes) {
 
 // The weights of a generator for large images, their gradients and moments may not fit by
 // themselves; images that are made once take less.
-void replace_generator(const models::Model& teacher, Recipe& recipe, double limit,
-                       Observer& observer) {
+void replace_generator(const models::Model& teacher, const NetworkSizes& sizes, Recipe& recipe,
+                       double limit, Observer& observer) {
   if (!kFineTuning.applies(recipe, teacher) || recipe.finetune.images > 0) return;
-  for (const MemoryNeed& need : kFineTuning.memory(sizes_of(teacher), recipe)) {
+  for (const MemoryNeed& need : kFineTuning.memory(sizes, recipe)) {
     if (need.fitting(limit) >= need.least) continue;
     recipe.finetune.images = kImagesInsteadOfGenerator;
     observer.on_message(
@@ -53,13 +54,6 @@ void replace_generator(const models::Model& teacher, Recipe& recipe, double limi
             std::to_string(kImagesInsteadOfGenerator) +
             " images that are made once (finetune.images), which changes the method");
   }
-}
-
-std::string too_large(const MemoryNeed& need, double limit) {
-  const std::string least = in_words(need.fixed + need.each * static_cast<double>(need.least));
-  return need.stage + " needs about " + least + " with " + need.key + "=" +
-         std::to_string(need.least) + ", the least there is; --memory_limit is " + in_words(limit) +
-         ", " + least + " would do";
 }
 
 }  // namespace
@@ -79,8 +73,8 @@ std::vector<MemoryNeed> values_between_blocks(const char* stage, const NetworkSi
            static_cast<std::int64_t>(kLeastOfABatch)}};
 }
 
-std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe) {
-  const NetworkSizes sizes = sizes_of(teacher);
+std::vector<MemoryNeed> memory_needs(const models::Model& teacher, const NetworkSizes& sizes,
+                                     Recipe& recipe) {
   const double measuring =
       sizes.alone() + kInference * std::max(sizes.largest, models::Inference::kBytesOfLargest);
   std::vector<MemoryNeed> needs;
@@ -105,17 +99,23 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recip
   return needs;
 }
 
-void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer) {
-  const double limit = bytes_of(recipe.process.memory_limit);
-  if (limit <= 0) return;
-  replace_generator(teacher, recipe, limit, observer);
+namespace {
+
+double least_bytes(const MemoryNeed& need) {
+  return need.fixed + need.each * static_cast<double>(need.least);
+}
+
+// Lowers settings until each need fits; the first that does not, whatever its setting.
+std::optional<MemoryNeed> lower_settings(const models::Model& teacher, const NetworkSizes& sizes,
+                                         Recipe& recipe, double limit, Observer& observer) {
+  replace_generator(teacher, sizes, recipe, limit, observer);
   // What one need has lowered, the next one is counted with.
   for (std::size_t i = 0;; ++i) {
-    const auto needs = memory_needs(teacher, recipe);
-    if (i == needs.size()) return;
+    const auto needs = memory_needs(teacher, sizes, recipe);
+    if (i == needs.size()) return {};
     const MemoryNeed& need = needs[i];
     const std::int64_t fits = need.fitting(limit);
-    if (fits < need.least) throw Error(ErrorCode::out_of_memory, too_large(need, limit));
+    if (fits < need.least) return need;
     if (fits >= *need.setting) continue;
     observer.on_message(LogLevel::info, need.stage + " would need about " + in_words(need.bytes()) +
                                             ", " + need.key + " is therefore " +
@@ -125,11 +125,42 @@ void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& obs
   }
 }
 
+// With which every need of the recipe fits, in numbers as in_words() tells them.
+double limit_that_would_do(const models::Model& teacher, const NetworkSizes& sizes,
+                           const Recipe& recipe, double least) {
+  Observer silent;
+  for (double limit = least;;) {
+    const double unit = limit < 1e9 ? 1e6 : 1e7;
+    limit = std::ceil(limit / unit) * unit;
+    Recipe trial = recipe;
+    const auto misfit = lower_settings(teacher, sizes, trial, limit, silent);
+    if (!misfit) return limit;
+    limit = std::max(limit + unit, least_bytes(*misfit));
+  }
+}
+
+}  // namespace
+
+void fit_into_memory(const models::Model& teacher, Recipe& recipe, Observer& observer) {
+  const double limit = bytes_of(recipe.process.memory_limit);
+  if (limit <= 0) return;
+  const NetworkSizes sizes = sizes_of(teacher);
+  const Recipe asked = recipe;
+  const auto misfit = lower_settings(teacher, sizes, recipe, limit, observer);
+  if (!misfit) return;
+  const double least = least_bytes(*misfit);
+  throw Error(ErrorCode::out_of_memory,
+              misfit->stage + " needs about " + in_words(least) + " with " + misfit->key + "=" +
+                  std::to_string(misfit->least) + ", the least there is; --memory_limit is " +
+                  in_words(limit) + ", " +
+                  in_words(limit_that_would_do(teacher, sizes, asked, least)) + " would do");
+}
+
 std::string smaller_plan(const models::Model& teacher, Recipe recipe) {
   const double given = bytes_of(recipe.process.memory_limit);
   const double limit = 0.75 * (given > 0 ? given : bytes_of({100, true}));
   std::string plan;
-  for (const MemoryNeed& need : memory_needs(teacher, recipe)) {
+  for (const MemoryNeed& need : memory_needs(teacher, sizes_of(teacher), recipe)) {
     const std::int64_t value = std::min(*need.setting / 2, need.fitting(limit));
     if (value >= need.least)
       plan += (plan.empty() ? "--set " : " --set ") + need.key + "=" + std::to_string(value);

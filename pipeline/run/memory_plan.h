@@ -36,7 +36,9 @@ std::vector<MemoryNeed> values_between_blocks(const char* stage, const NetworkSi
 
 // Of rewriting the network, of measuring, of making images, and of the stages that the recipe has
 // (pipeline/run/stage.h), in the order in which settings are lowered.
-std::vector<MemoryNeed> memory_needs(const models::Model& teacher, Recipe& recipe);
+// `sizes`: of the teacher (sizes_of), which are worth counting once.
+std::vector<MemoryNeed> memory_needs(const models::Model& teacher, const NetworkSizes& sizes,
+                                     Recipe& recipe);
 
 // Lowers those settings until each stage fits, with a line to the observer for each; nothing
 // without a limit. Error(out_of_memory) where the smallest sizes do not fit.

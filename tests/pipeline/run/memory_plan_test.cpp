@@ -41,7 +41,7 @@ Recipe training() {
 
 TEST(MemoryPlan, CountsATrainingStep) {
   Recipe recipe = training();
-  const auto needs = memory_needs(small_network(), recipe);
+  const auto needs = memory_needs(small_network(), sizes_of(small_network()), recipe);
   ASSERT_EQ(needs.size(), 1u);
   EXPECT_EQ(needs[0].key, "finetune.batch_size");
   EXPECT_DOUBLE_EQ(needs[0].each, kStep);
@@ -52,7 +52,7 @@ TEST(MemoryPlan, CountsATrainingStep) {
 TEST(MemoryPlan, CountsATrainingStepOnImagesOfTheRun) {
   Recipe recipe = training();
   recipe.finetune.images = 100;
-  const auto needs = memory_needs(small_network(), recipe);
+  const auto needs = memory_needs(small_network(), sizes_of(small_network()), recipe);
   ASSERT_EQ(needs.size(), 3u);
   EXPECT_EQ(needs[0].key, "generate.images.batch_size");
   EXPECT_EQ(needs[1].key, "finetune.images");
@@ -65,7 +65,7 @@ TEST(MemoryPlan, CountsNoOptimisedImagesWithABank) {
   Recipe recipe = training();
   recipe.finetune.images = 100;
   recipe.generate.bank = "bank.safetensors";
-  const auto needs = memory_needs(small_network(), recipe);
+  const auto needs = memory_needs(small_network(), sizes_of(small_network()), recipe);
   ASSERT_EQ(needs.size(), 2u);
   EXPECT_EQ(needs[0].key, "finetune.images");
   EXPECT_EQ(needs[1].key, "finetune.batch_size");
@@ -75,7 +75,7 @@ TEST(MemoryPlan, CountsNoOptimisedImagesWithABank) {
 TEST(MemoryPlan, CountsImagesValuesAndBatchOfRounding) {
   Recipe recipe =
       load_recipe("instant+gptq", {"process.agreement_images=0", "quantize.gptq.images=16"});
-  const auto needs = memory_needs(small_network(), recipe);
+  const auto needs = memory_needs(small_network(), sizes_of(small_network()), recipe);
   ASSERT_EQ(needs.size(), 3u);
   constexpr double kAlone = 300e6 + 10 * kParameters, kImage = 4 * 3 * 64, kLargest = 4 * 4 * 64;
   EXPECT_DOUBLE_EQ(needs[0].bytes(), kAlone + 16 * kImage + 16 * 1048576.0 + 2 * 7 * kLargest);
@@ -92,7 +92,8 @@ TEST(MemoryPlan, CountsRewritesOfTheNetwork) {
     Recipe recipe = load_recipe("instant+gptq+channel_correction",
                                 {std::string("quantize.activations.num_bits=") + bits});
     std::vector<std::string> stages;
-    for (const auto& need : memory_needs(efficientnet_lite0(), recipe))
+    for (const auto& need :
+         memory_needs(efficientnet_lite0(), sizes_of(efficientnet_lite0()), recipe))
       if (need.key == "quantize.rewrite_batch_size") stages.push_back(need.stage);
     return stages;
   };
@@ -111,7 +112,7 @@ TEST(MemoryPlan, FitsEveryRecipeOfALargeNetworkInto1GB) {
       recipe.process.memory_limit = {1e9, false};
       Observer silent;
       fit_into_memory(network, recipe, silent);
-      for (const auto& need : memory_needs(network, recipe))
+      for (const auto& need : memory_needs(network, sizes_of(network), recipe))
         EXPECT_LE(need.bytes(), 1e9) << name << ": " << need.stage << " by " << need.key;
     }
   }
@@ -122,7 +123,8 @@ TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
     Recipe recipe = load_recipe(name);
     recipe.data.eval_data = "images";
     std::vector<std::string> keys;
-    for (const auto& need : memory_needs(small_network(), recipe)) keys.push_back(need.key);
+    for (const auto& need : memory_needs(small_network(), sizes_of(small_network()), recipe))
+      keys.push_back(need.key);
     return keys;
   };
   using Keys = std::vector<std::string>;
@@ -203,7 +205,31 @@ TEST(MemoryPlan, RefusesWhatCannotFit) {
             std::string::npos)
       << message;
   EXPECT_NE(message.find("--memory_limit is 100 MB"), std::string::npos) << message;
-  EXPECT_NE(message.find("300 MB would do"), std::string::npos) << message;
+}
+
+// The limit that a refusal names is one with which no stage is refused, and hardly more than that.
+TEST(MemoryPlan, NamesALimitThatDoes) {
+  Recipe automatic = load_recipe("auto");
+  for (const auto& [network, recipe] :
+       {std::pair{small_network(), training()}, {efficientnet_lite0(), automatic}}) {
+    const auto refusal = [&, &network = network, &recipe = recipe](double limit) {
+      Recipe copy = recipe;
+      copy.process.memory_limit = {limit, false};
+      Observer silent;
+      try {
+        fit_into_memory(network, copy, silent);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    const std::string message = refusal(100e6);
+    const auto end = message.find(" MB would do");
+    ASSERT_NE(end, std::string::npos) << message;
+    const double named = 1e6 * std::stod(message.substr(message.rfind(' ', end - 1) + 1));
+    EXPECT_EQ(refusal(named), "") << message;
+    EXPECT_NE(refusal(named - 5e6), "") << message;
+  }
 }
 
 TEST(MemoryPlan, BoundsTheBatchOfOptimisedImages) {

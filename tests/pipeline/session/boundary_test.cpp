@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <new>
+#include <stdexcept>
 
 #include "core/error.h"
 
@@ -27,6 +28,10 @@ TEST(Boundary, MemoryThatRanOutIsSaid) {
   EXPECT_EQ(error_of([] { throw std::bad_alloc(); }).code(), ErrorCode::out_of_memory);
   const Error error = error_of([] { at::empty({std::int64_t{1} << 50}); });
   EXPECT_EQ(error.code(), ErrorCode::out_of_memory) << error.what();
+  // oneDNN's words if the code of an operator finds no memory.
+  EXPECT_EQ(error_of([] { throw std::runtime_error("could not create a primitive"); }).code(),
+            ErrorCode::out_of_memory);
+  EXPECT_THROW(at_boundary([] { throw std::invalid_argument("stoi"); }), std::invalid_argument);
 }
 
 TEST(Boundary, OtherFailuresOfLibtorchAreOneLineInOurWords) {
