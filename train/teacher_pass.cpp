@@ -19,7 +19,7 @@
 
 namespace zsq::train {
 
-struct TeacherPass::Run {
+struct TeacherPass::Pass {
   std::vector<losses::Moments> moments;
   Precision precision = Precision::fp32;
 };
@@ -188,7 +188,7 @@ Graph with_moments(const Graph& graph, const models::ParameterStore& parameters,
 TeacherPass::TeacherPass(const Graph& teacher, const models::ParameterStore& parameters,
                          double memory)
     : parameters_(parameters),
-      run_(std::make_shared<Run>()),
+      run_(std::make_shared<Pass>()),
       graph_(with_moments(teacher, parameters, {run_, &run_->moments}, {run_, &run_->precision})),
       memory_(memory) {
   find_blocks(teacher);

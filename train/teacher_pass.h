@@ -39,14 +39,14 @@ class TeacherPass {
   std::vector<BlockBytes> bytes_of_blocks() const;
 
  private:
-  struct Run;  // what the graph's nodes read and write while it runs
+  struct Pass;  // what the graph's nodes read and write while it runs
   struct Block;
 
   Result run_in_blocks(const at::Tensor& images, std::size_t recomputed) const;
   void find_blocks(const models::Graph& teacher);
 
   const models::ParameterStore& parameters_;
-  std::shared_ptr<Run> run_;
+  std::shared_ptr<Pass> run_;
   models::Graph graph_;
   std::vector<Block> blocks_;
   double memory_;
