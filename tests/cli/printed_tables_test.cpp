@@ -11,11 +11,23 @@ using Json = nlohmann::json;
 
 class PrintedTables : public Cli {
  protected:
-  void SetUp() override {
+  // A finished run, which the tests share.
+  std::string finished() const {
+    static const test::TempFolder folder;
+    const std::string out = (folder / "out").string();
+    if (!fs::exists(out)) quantize("--scheme W4A4", out);
+    return out;
+  }
+  void quantize(const std::string& flags, const std::string& out) const {
     const Outcome outcome =
-        run("quantize " + tiny().model.string() +
-            " --recipe instant --scheme W4A4 --preset cifar10 -o " + path("out") + kShort);
+        run("quantize " + tiny().model.string() + " --recipe instant --preset cifar10 " + flags +
+            " -o " + out + kShort);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+  // That has the runtimes; empty if there is none.
+  static std::string python() {
+    const std::string program = ZSQ_SOURCE_DIR "/.deps/python/bin/python";
+    return fs::exists(program) ? program : "";
   }
 
   std::string text(const std::string& arguments) const {
@@ -37,7 +49,7 @@ class PrintedTables : public Cli {
 #define EXPECT_HOLDS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST_F(PrintedTables, EvaluationOfAFileAndBesideTheFloatNetwork) {
-  const std::string command = "eval " + path("out") + data() + " --preset cifar10";
+  const std::string command = "eval " + finished() + data() + " --preset cifar10";
   const Json alone = json(command);
   EXPECT_HOLDS(text(command), rounded("top-1 %.2f %%", alone.at("top1")) +
                                   rounded("  top-5 %.2f %%", alone.at("top5")) + "  (" +
@@ -73,7 +85,7 @@ TEST_F(PrintedTables, SystemNoiseHasARowForEachChange) {
 
 TEST_F(PrintedTables, ComparisonHasTheWorstLayerFirst) {
   const std::string command =
-      "compare " + tiny().model.string() + " " + path("out") + " --preset cifar10 -n 16";
+      "compare " + tiny().model.string() + " " + finished() + " --preset cifar10 -n 16";
   const Json report = json(command);
   const std::string words = text(command);
   std::size_t at = 0;
@@ -88,9 +100,8 @@ TEST_F(PrintedTables, ComparisonHasTheWorstLayerFirst) {
 
 // Each runtime that is installed beside the sources, or the reason why none can be asked.
 TEST_F(PrintedTables, ACheckNamesEachRuntime) {
-  const std::string python = ZSQ_SOURCE_DIR "/.deps/python/bin/python";
-  if (!fs::exists(python)) GTEST_SKIP() << "no Python with runtimes";
-  const std::string command = "check " + path("out") + " --images 8 --python " + python;
+  if (python().empty()) GTEST_SKIP() << "no Python with runtimes";
+  const std::string command = "check " + finished() + " --images 8 --python " + python();
   const Json report = json(command + " --no_latency");
   const std::string words = text(command);
   ASSERT_FALSE(report.at("rows").empty());
@@ -102,25 +113,20 @@ TEST_F(PrintedTables, ACheckNamesEachRuntime) {
 }
 
 TEST_F(PrintedTables, ACheckWantsAProgram) {
-  expect_error(2, "check " + path("out") + " --python no_such_python",
+  expect_error(2, "check " + finished() + " --python no_such_python",
                {"--python: 'no_such_python' is no program"});
 }
 
 // For a runtime with a format of its own the float network is written in it, to be timed.
 TEST_F(PrintedTables, ACheckTimesTheFloatNetworkInEachRuntime) {
-  const std::string python = ZSQ_SOURCE_DIR "/.deps/python/bin/python";
-  if (!fs::exists(python)) GTEST_SKIP() << "no Python with runtimes";
+  if (python().empty()) GTEST_SKIP() << "no Python with runtimes";
   for (const char* target : {"tflite", "ncnn"}) {
-    const Outcome outcome =
-        run("quantize " + tiny().model.string() +
-            " --recipe instant --preset cifar10 --set quantize.target=" + target + " -o " +
-            path(target) + kShort);
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    quantize(std::string("--set quantize.target=") + target, path(target));
     ASSERT_EQ(run("export " + path(target) + " --target " + target).code, 0) << target;
     const std::string own = std::string(target) == "tflite" ? "litert" : "ncnn";
     bool timed = false;
     const Outcome checked =
-        run("check " + path(target) + " --images 4 --format json --quiet --python " + python);
+        run("check " + path(target) + " --images 4 --format json --quiet --python " + python());
     const Json report = Json::parse(checked.out);
     for (const Json& row : report.at("rows"))
       timed |= row.at("runtime") == own && row.at("float_ms").is_number();
@@ -141,10 +147,7 @@ TEST_F(PrintedTables, AMemoryLimitReachesTheProcess) {
                "quantize " + tiny().model.string() + " --recipe instant --preset cifar10 -o " +
                    path("small") + " --memory_limit 200MB",
                {"--memory_limit is 200 MB", "would do"});
-  EXPECT_EQ(run("quantize " + tiny().model.string() + " --recipe instant --preset cifar10 -o " +
-                path("fits") + kShort + " --memory_limit 1GB")
-                .code,
-            0);
+  quantize("--memory_limit 1GB", path("fits"));
 }
 
 }  // namespace
