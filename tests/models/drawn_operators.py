@@ -9,8 +9,9 @@ from drawn_functions import (clip, gate, gelu, nothing, of_several, of_two, prel
     silu_in_parts, unary, with_alpha, with_constant)
 from drawn_layers import (batch_norm, conv, deconv, gemm, global_pool, group_norm, instance_norm, layer_norm,
     layer_norm_in_parts, matmul_constant, matmul_two, pool, reduction, response_norm, softmax)
+from drawn_resizes import resize, upsample
 from drawn_shapes import (channels_last_part, chosen, concat, cut, einsum, expand, flatten, gather, pad, rearranged,
-    reshape, resize, sequence, shape_arithmetic, split, squeeze, tile, tokens, transpose, upsample)
+    reshape, sequence, shape_arithmetic, split, squeeze, tile, tokens, transpose)
 
 STEPS = {
     unary: 3, with_alpha: 1, selu_hard_sigmoid: 1, gelu: 1, silu_in_parts: 1, clip: 1, relu6_in_parts: 1, nothing: .5,
