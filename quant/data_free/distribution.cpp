@@ -55,12 +55,20 @@ std::pair<at::Tensor, at::Tensor> grouping(int size) {
   return {averaging, p};
 }
 
-// Within the bounds that the values had.
-at::Tensor with_moments(const at::Tensor& rows, const at::Tensor& m, const at::Tensor& v) {
+// Within the bounds of `values`.
+at::Tensor with_moments(const at::Tensor& rows, const at::Tensor& m, const at::Tensor& v,
+                        const at::Tensor& values) {
   const auto found = variance(rows);
   const auto factor = at::where(found.gt(0), v.div(found).sqrt(), 1);
   const auto moved = rows.sub(mean(rows)).mul(factor).add(m);
-  return moved.minimum(rows.amax(0, true)).maximum(rows.amin(0, true));
+  return moved.minimum(values.amax(0, true)).maximum(values.amin(0, true));
+}
+
+// The node before each z, i64, and how far z is from it to the next one, from 0 to 1.
+std::pair<at::Tensor, at::Tensor> between_nodes(const at::Tensor& z) {
+  const auto place = z.div(kStep).add(kNodes / 2).clamp(0, kNodes - 1);
+  const auto left = place.floor().clamp_max(kNodes - 2).to(at::kLong);
+  return {left, place.sub(left)};
 }
 
 using Pair = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
@@ -80,7 +88,7 @@ at::Tensor independent(const at::Tensor& x, const at::Tensor& y, Pair op, Pair o
     const auto [averaging, p] = grouping(kGroup);
     const auto pairs = op(a.unsqueeze(1), mixed(averaging, b).unsqueeze(0)).flatten(0, 1);
     const auto rows = quantiles(pairs, probabilities().unsqueeze(1).mul(p).flatten());
-    return with_moments(rows, m, v);
+    return with_moments(rows, m, v, rows);
   });
 }
 
@@ -181,13 +189,29 @@ at::Tensor of_independent(const at::Tensor& x, const at::Tensor& y, const PairFu
 at::Tensor largest_of(const at::Tensor& rows, double n) {
   // F_max(x) = u at F(x) = u^(1 / n).
   const auto z = at::special_ndtri(at::special_log_ndtr(nodes()).div(n).exp());
-  const auto place = z.div(kStep).add(kNodes / 2).clamp(0, kNodes - 1);
-  const auto left = place.floor().clamp_max(kNodes - 2).to(at::kLong).unsqueeze(1);
-  const auto t = place.unsqueeze(1).sub(left);
+  const auto [left, t] = between_nodes(z.unsqueeze(1));
   const auto matrix =
       at::zeros({kNodes, kNodes}, at::kDouble).scatter(1, left, 1 - t).scatter(1, left + 1, t);
   return elementwise({rows}, [&](const std::vector<at::Tensor>& in) {
     return mixed(matrix, quantiles(in[0], probabilities()));
+  });
+}
+
+at::Tensor average_of(const at::Tensor& rows, double n, double correlation) {
+  // Of places z = sqrt(correlation) c + sqrt(1 - correlation) e with c in common: the mean over e,
+  // as a function of c.
+  const auto z = nodes().mul(std::sqrt(correlation)).unsqueeze(1) +
+                 nodes().mul(std::sqrt(1 - correlation)).unsqueeze(0);
+  const auto [left, t] = between_nodes(z);
+  const auto p = probabilities().expand_as(t);
+  const auto matrix = at::zeros({kNodes, kNodes}, at::kDouble)
+                          .scatter_add(1, left, p.mul(1 - t))
+                          .scatter_add(1, left + 1, p.mul(t));
+  return elementwise({rows}, [&](const std::vector<at::Tensor>& in) {
+    const auto together = mixed(matrix, in[0]);
+    const auto common = variance(together), all = variance(in[0]);
+    const auto rest = (all - common).clamp_min(0).div(n);
+    return with_moments(together, mean(in[0]), common + rest, in[0]);
   });
 }
 

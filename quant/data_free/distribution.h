@@ -48,6 +48,11 @@ at::Tensor of_independent(const at::Tensor& x, const at::Tensor& y, const PairFu
 
 // The largest of n independent values with one distribution: F_max = F^n. n need not be whole.
 at::Tensor largest_of(const at::Tensor& rows, double n);
+// The mean of n values with one distribution, of whose normal variables any two have this
+// correlation: with z = sqrt(r) c + sqrt(1 - r) e, the mean over e, a function of the c that they
+// share; the deviation is that of n values. So where many are at the least value of a function, as
+// SiLU's -0.28, their mean is near it.
+at::Tensor average_of(const at::Tensor& rows, double n, double correlation);
 // Deviations from the mean times `factor`.
 at::Tensor shrunk(const at::Tensor& rows, double factor);
 

@@ -136,7 +136,7 @@ at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Sha
   if (models::is<models::GlobalAvgPool>(node)) {
     const auto places = rows.size(2) * rows.size(3);
     const auto average = same_everywhere(rows) ? one_place(rows) : rows.mean({2, 3}, true);
-    return distribution::shrunk(average, averaging_factor(kFarCorrelation, places))
+    return distribution::average_of(average, static_cast<double>(places), kFarCorrelation)
         .reshape(as_rows(shape, rows));
   }
   if (const auto* pool = models::get_if<models::AvgPool>(node)) {
@@ -144,8 +144,8 @@ at::Tensor pool_rows(const Node& node, const at::Tensor& rows, const models::Sha
         same_everywhere(rows) && (pool->pads == models::Pads{} || !pool->count_include_pad);
     const auto average =
         even ? as_large_as(shape, one_place(rows)) : run_alone(node, rows, parameters);
-    return distribution::shrunk(
-        average, averaging_factor(kNearCorrelation, pool->kernel[0] * pool->kernel[1]));
+    return distribution::average_of(average, static_cast<double>(pool->kernel[0] * pool->kernel[1]),
+                                    kNearCorrelation);
   }
   const auto& kernel = models::get_if<models::MaxPool>(node)->kernel;
   const double independent =

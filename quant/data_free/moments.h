@@ -10,8 +10,8 @@
 //                     hardly varies, scales each channel
 //   Conv2d, Linear    without BatchNorm: N(W m + bias, W^2 s^2) (inputs independent), zeros at the
 //                     border
-//   AvgPool, GlobalAvgPool   of n values with the average correlation r of two of them
-//                     (moments.cpp): deviations times sqrt(r + (1 - r) / n)
+//   AvgPool, GlobalAvgPool   of n values with the average correlation r of two of them (rows.h):
+//                     distribution::average_of()
 //   MaxPool           of n values: the largest of n^(1 - r) independent ones
 //   Pad, Concat, Slice, Resize, Flatten, Reshape, Expand, ...   move values; a padded place is a
 //                     constant

@@ -53,7 +53,7 @@ at::Tensor over_places(ReduceKind kind, const at::Tensor& rows, const Axes& axes
   if (kind == ReduceKind::max)
     return reduced(kind, distribution::largest_of(rows, independent), axes);
   const auto average = reduced(ReduceKind::mean, rows, axes);
-  const auto mean = distribution::shrunk(average, averaging_factor(kFarCorrelation, n));
+  const auto mean = distribution::average_of(average, static_cast<double>(n), kFarCorrelation);
   return kind == ReduceKind::sum ? mean.mul(static_cast<double>(n)) : mean;
 }
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/data_free/rows.h"
 
-#include <cmath>
-
 namespace zsq::quant {
-
-double averaging_factor(double correlation, std::int64_t values) {
-  return std::sqrt(correlation + (1 - correlation) / static_cast<double>(values));
-}
 
 at::Tensor as_large_as(const models::Shape& shape, const at::Tensor& rows) {
   models::Shape sizes = shape;

@@ -21,9 +21,6 @@ using RowsRule =
 // are not normal: few images show what a late channel looks for.
 constexpr double kNearCorrelation = 0.3, kFarCorrelation = 0.35;
 
-// What averaging n values with such a correlation does to their deviation.
-double averaging_factor(double correlation, std::int64_t values);
-
 // As many rows as `rows` has, of a tensor that is `shape` for one image.
 at::Tensor as_large_as(const models::Shape& shape, const at::Tensor& rows);
 
