@@ -251,6 +251,8 @@ struct Model {
   std::vector<std::string> warnings;          // for the user: what is not as the file says
   std::string architecture;                   // built-in name, empty for an imported graph
   std::int64_t classes = 0;                   // length of the logits
+  // BatchNorm statistics are those of synthetic images, since the file has too few of training.
+  bool statistics_of_images = false;
 };
 
 }  // namespace zsq::models

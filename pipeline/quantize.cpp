@@ -178,6 +178,7 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
   recorder.close();
   if (!first) return report;
 
+  report.activations = activations_in_words(student.options);  // a stage may have changed them
   report.stages = state.stages;
   report.blocks = state.blocks;
   const train::TrainReport training = trained.value_or(train::TrainReport{});

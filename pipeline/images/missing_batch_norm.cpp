@@ -81,6 +81,7 @@ std::string note_of(const Kept& kept) {
 
 void add_statistics(models::Model& model, Recipe& recipe) {
   models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
+  model.statistics_of_images = true;
   recipe.images.source = ImageSource::dead_leaves;
 }
 

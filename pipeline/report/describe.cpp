@@ -52,6 +52,10 @@ std::optional<Range> input_range(const quant::Student& student, const StudentLay
 
 }  // namespace
 
+std::string activations_in_words(const QuantOptions& options) {
+  return "per_tensor asymmetric " + std::string(enum_name(options.activations.range));
+}
+
 QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& recipe,
                             const std::string& sha256, double added_macs) {
   const QuantOptions& q = recipe.quantize;
@@ -68,7 +72,7 @@ QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& re
   report.source_sha256 = sha256;
   report.target = enum_name(q.target);
   report.weights = weights_in_words(q);
-  report.activations = "per_tensor asymmetric " + std::string(enum_name(q.activations.range));
+  report.activations = activations_in_words(q);
   report.seed = recipe.process.seed;
   report.first_last_bits = q.mode == Mode::paper ? 0 : q.first_last_bits;
   report.data = recipe.data.eval_data;

@@ -12,6 +12,9 @@ namespace zsq::pipeline {
 QuantizeReport describe_run(const std::filesystem::path& model, const Recipe& recipe,
                             const std::string& sha256, double added_macs);
 
+// Granularity, symmetry and range rule.
+std::string activations_in_words(const QuantOptions& options);
+
 // Grids and what training did to them; not yet what the target makes of the layers.
 std::vector<LayerResult> describe_layers(const quant::Student& student,
                                          const train::TrainReport& trained);

@@ -14,7 +14,8 @@ struct Stage {
   std::string name;
   StageSeconds seconds;
   std::function<void(quant::Student&, RunState&, const PartDone&)> run;
-  bool needed = false, judged_with_next = false;  // as in StageKind
+  bool needed = false, judged_with_next = false;   // as in StageKind
+  void (*trial)(QuantOptions& options) = nullptr;  // as in StageKind
 };
 
 // Those of stage_kinds() that apply, with estimates from the time that the float network takes for

@@ -46,6 +46,9 @@ struct StageKind {
   void (*run)(StageContext& context, quant::Student& student, RunState& state,
               const PartDone& done) = nullptr;
   bool needed = false;  // kept whether it helps or not
+  // Options that the student has from this stage on: kept only if the stage helps, whether other
+  // stages of the recipe are undone or not.
+  void (*trial)(QuantOptions& options) = nullptr;
   // If it does not help and is followed by this stage, that one goes on with its result, and both
   // are kept or undone together. The second one has no parts: a run that is stopped in it goes on
   // with the first.
@@ -58,8 +61,8 @@ std::span<const StageKind* const> stage_kinds();
 // Of channel correction, for each image, in the float network's forward passes.
 constexpr double kCorrectionPassesPerImage = 10;
 
-extern const StageKind kFirstCalibration, kRounding, kCalibration, kChannelCorrection,
-    kReconstruction, kFineTuning;
+extern const StageKind kFirstCalibration, kFirstValueRanges, kRounding, kCalibration, kValueRanges,
+    kChannelCorrection, kReconstruction, kFineTuning;
 
 // Whether weights are rounded by what layers read of images. A run that plans itself does so even
 // where its recipe names another rounding.

@@ -14,8 +14,9 @@ constexpr double kOptimisedPerStep = 3;
 }  // namespace
 
 std::span<const StageKind* const> stage_kinds() {
-  static constexpr std::array kinds{&kFirstCalibration,  &kRounding,       &kCalibration,
-                                    &kChannelCorrection, &kReconstruction, &kFineTuning};
+  static constexpr std::array kinds{&kFirstCalibration, &kFirstValueRanges, &kRounding,
+                                    &kCalibration,      &kValueRanges,      &kChannelCorrection,
+                                    &kReconstruction,   &kFineTuning};
   return kinds;
 }
 

@@ -42,6 +42,7 @@ Progress as_measurement(const StageResult& result, std::int64_t number, std::int
 
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
+  if (stage.trial) return !before.empty() && is_better(now, before);
   return stage.needed || !undoes_stages(run.recipe) || before.empty() || is_better(now, before);
 }
 
@@ -52,10 +53,11 @@ class StageLoop {
       : run_(run), stages_(stages), student_(student), state_(state), identity_(identity) {}
 
   void operator()() {
+    adopt_options();
     for (auto i = static_cast<std::size_t>(state_.finished); i < stages_.size(); ++i) {
       if (!state_.stages[i].outcome.empty()) continue;  // skipped
       const auto before = last_kept(state_);
-      if (nothing_left(before)) return leave_out();
+      if (!stages_[i].trial && nothing_left(before)) return leave_out();
       if (waiting_.empty()) begin();
       waiting_.push_back(i);
       carry_out(i);
@@ -64,6 +66,12 @@ class StageLoop {
   }
 
  private:
+  // Of stages that an earlier process has kept.
+  void adopt_options() {
+    for (auto i = static_cast<std::size_t>(state_.finished); i-- > 0;)
+      if (stages_[i].trial && state_.stages[i].outcome == kKept) stages_[i].trial(student_.options);
+  }
+
   bool nothing_left(const std::vector<SyntheticResult>& before) const {
     return run_.recipe.process.automatic && !before.empty() &&
            parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft;
@@ -79,6 +87,7 @@ class StageLoop {
 
   void begin() {
     graph_ = student_.graph;
+    options_ = student_.options;
     if (state_.parts > 0) return restore(student_, state_.now);
     state_.start = student_.parameters.clone();
     write();
@@ -97,6 +106,7 @@ class StageLoop {
     const Stopwatch begin;
     double written = 0;
     try {
+      if (stages_[i].trial) stages_[i].trial(student_.options);
       stages_[i].run(student_, state_, [&](std::int64_t parts) {
         state_.parts = parts;
         state_.now = student_.parameters.clone();
@@ -125,6 +135,7 @@ class StageLoop {
       state_.stages[stage].outcome = kept ? kKept : "rejected: KL to the teacher did not decrease";
     if (!kept) {
       student_.graph = graph_;
+      student_.options = options_;
       student_.parameters = state_.start.clone();
     }
     tell(result.outcome, result.synthetic);
@@ -149,6 +160,7 @@ class StageLoop {
   const Identity& identity_;
   std::vector<std::size_t> waiting_;  // stages that are kept or undone together
   models::Graph graph_;               // before the first of these
+  QuantOptions options_;              // likewise
 };
 
 }  // namespace

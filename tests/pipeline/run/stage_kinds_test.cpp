@@ -69,7 +69,7 @@ TEST(StageKinds, CalibrateBeforeChannelsAreCorrected) {
 
 TEST(StageKinds, StateMemoryWhereTheyKeepValues) {
   for (const StageKind* kind : stage_kinds()) {
-    const bool calibrates = kind == &kFirstCalibration || kind == &kCalibration;
+    const bool calibrates = kind == &kFirstCalibration || kind == &kCalibration || kind->trial;
     EXPECT_EQ(kind->memory == nullptr, calibrates);
     EXPECT_EQ(kind->seconds == nullptr, calibrates);
   }
