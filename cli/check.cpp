@@ -62,6 +62,11 @@ void print(const CheckReport& report, bool latency) {
   if (latency)
     std::printf("; ms: medians of one image, %lld threads", static_cast<long long>(report.threads));
   std::printf("\n");
+  if (!report.not_compared.empty())
+    std::printf(
+        "not compared is the end of the network (%s), which only runtimes compute: what it "
+        "reads is compared\n",
+        report.not_compared.c_str());
   for (const std::string& sentence : report.verdict) std::printf("%s\n", sentence.c_str());
   for (const RuntimeCheck& row : report.rows)
     if (!row.decides && !row.error.empty())

@@ -17,6 +17,7 @@
 #include "pipeline/images/image_job.h"
 #include "pipeline/images/missing_batch_norm.h"
 #include "pipeline/report/finished_run.h"
+#include "pipeline/runtimes/before_tail.h"
 #include "pipeline/runtimes/check_words.h"
 #include "pipeline/runtimes/exported_files.h"
 #include "pipeline/runtimes/float_files.h"
@@ -95,21 +96,35 @@ class Check {
                            std::string(error.what()) +
                                "; without it, runtimes are compared with zsq's own reading of "
                                "model.onnx, which does not show whether that file has changed");
-      quantized_ = load_any(folder_ / "model.onnx", own, Device::cpu);
+      load_what_is_computed(folder_ / "model.onnx", own);
       report_.compared_with = "model.onnx";
       return;
     }
-    quantized_ = load_any(restored, own, Device::cpu);
-    if (const auto& tail = quantized_.graph.signature.tail)
-      throw Error(ErrorCode::unsupported_model,
-                  "the network ends in " + models::operators_of(*tail) +
-                      ", which only runtimes compute, so that there is nothing to compare with; "
-                      "zsq compare says how close what these read is to the float network's");
+    load_what_is_computed(restored, own);
     report_.compared_with = "model.safetensors";
     compare_files(folder_ / "model.onnx", restored);
     const fs::path model =
         options_.model.empty() ? fs::path(text_in(run_, "model")) : options_.model;
     float_network_ = load_float(model, recipe_.model, Device::cpu);
+  }
+
+  // The network without the operators at its end that zsq does not compute, if it has any.
+  void load_what_is_computed(const fs::path& file, const ModelSettings& own) {
+    quantized_ = load_any(file, own, Device::cpu);
+    const auto& tail = quantized_.graph.signature.tail;
+    if (!tail) return;
+    report_.not_compared = models::operators_of(*tail);
+    whole_ = std::move(quantized_);
+    const fs::path computed = scratch_ / "computed.onnx";
+    write_without_tail(whole_, file, computed);
+    quantized_ = load_any(computed, own, Device::cpu);
+  }
+
+  fs::path without_tail(const fs::path& file) const {
+    if (report_.not_compared.empty() || file.extension() != ".onnx") return file;
+    fs::path computed = scratch_ / ("computed_" + file.filename().string());
+    write_without_tail(whole_, file, computed);
+    return computed;
   }
 
   void compare_files(const fs::path& file, const fs::path& restored) {
@@ -211,7 +226,7 @@ class Check {
       return file.extension() == ".tflite" || (onnx && channels_last) ? "nhwc" : "nchw";
     };
     Json job{{"runtime", pair.runtime},
-             {"file", pair.file.path.string()},
+             {"file", without_tail(pair.file.path).string()},
              {"layout", layout(pair.file.path)},
              {"images", (scratch_ / "images.npy").string()},
              {"outputs", (scratch_ / "outputs.npy").string()},
@@ -219,7 +234,7 @@ class Check {
     if (can_be_exact(pair)) job["exact_outputs"] = (scratch_ / "exact.npy").string();
     if (!options_.latency) return job;
     job["seconds"] = kSeconds;
-    if (!has_float_network()) return job;
+    if (!has_float_network() || !report_.not_compared.empty()) return job;
     const fs::path in_float =
         float_file(float_network_, pair.runtime, scratch_ / "float", observer_);
     if (in_float.empty()) return job;
@@ -255,6 +270,7 @@ class Check {
   Processor processor_;
   ScratchFolder scratch_;
   models::Model quantized_, float_network_;
+  models::Model whole_;  // the quantized network with its tail, if it has one
   Reference reference_;
   CheckReport report_;
 };

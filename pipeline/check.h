@@ -46,6 +46,9 @@ struct CheckReport {
   std::int64_t images = 0, outputs = 0, threads = 0;
   std::string output_kind;
   std::string compared_with;  // "model.safetensors", or "model.onnx" without the float network
+  // "NonMaxSuppression, TopK": operators at the end that zsq does not compute. What they read is
+  // compared. Empty: none.
+  std::string not_compared;
   // model.onnx is, byte for byte, what this version writes of model.safetensors. A small change may
   // be less than rounding makes, and another version may write the same values otherwise.
   bool unchanged = false;

@@ -125,6 +125,7 @@ std::string to_json(const CheckReport& report) {
                          {"output_kind", report.output_kind},
                          {"outputs", report.outputs},
                          {"compared_with", report.compared_with},
+                         {"not_compared", report.not_compared},
                          {"unchanged", report.unchanged},
                          {"step", report.step},
                          {"rounding", report.rounding},

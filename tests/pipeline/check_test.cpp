@@ -186,6 +186,36 @@ TEST_F(Check, WithoutTheFloatNetworkTheFileIsComparedWithItself) {
   EXPECT_TRUE(found.equal) << to_json(found);
 }
 
+// The file ends in an operator that zsq does not compute.
+fs::path add_top_k(const fs::path& file, const fs::path& to) {
+  formats::onnx::Model model = formats::onnx::read(file);
+  model.graph.initializers.emplace_back(
+      "k",
+      formats::Array::from<std::int64_t>(formats::DType::i64, {1}, std::vector<std::int64_t>{3}));
+  model.graph.nodes.push_back({"top", "TopK", "", {"logits", "k"}, {"scores", "classes"}, {}});
+  const auto shape = std::vector<formats::onnx::Dimension>{{-1, "N"}, {3, ""}};
+  model.graph.outputs = {{"scores", 1, shape}, {"classes", 7, shape}};
+  formats::onnx::write(to, model);
+  return to;
+}
+
+TEST_F(Check, WhatTheEndOfTheNetworkReadsIsCompared) {
+  SKIP_WITHOUT_PYTHON();
+  QuantizeOptions quantizing;
+  quantizing.scheme = Scheme::parse("W8A8");
+  quantizing.recipe = load_recipe(
+      "instant", {"data.preset=cifar10", "process.threads=1", "process.agreement_images=16"});
+  const fs::path top_k = *folder_ / "top_k";
+  quantize(add_top_k(*folder_ / "tiny.onnx", *folder_ / "top_k.onnx"), quantizing, top_k);
+  const CheckReport report = check_run(top_k, options());
+  EXPECT_EQ(report.not_compared, "TopK");
+  EXPECT_EQ(report.outputs, test::kShapeClasses);
+  EXPECT_TRUE(report.unchanged);
+  EXPECT_TRUE(report.equal) << to_json(report);
+  change_a_weight(top_k / "model.onnx");
+  EXPECT_FALSE(check_run(top_k, options()).equal);
+}
+
 TEST_F(Check, AFileThatARuntimeRefusesIsNamedWithItsWords) {
   SKIP_WITHOUT_PYTHON();
   const fs::path copy = copy_of_run("damaged");
