@@ -44,6 +44,7 @@ void print_report(const InspectReport& r) {
   std::printf("parameters  %lld, %.1f million MACs per image\n",
               static_cast<long long>(r.parameters), static_cast<double>(r.macs) / 1e6);
   std::printf("BatchNorm   %s: %s\n", r.batch_norm.c_str(), r.explanation.c_str());
+  for (const std::string& note : r.notes) std::printf("note        %s\n", note.c_str());
   if (r.quantizable) {
     std::string floats;
     for (const std::string& name : r.float_tensors) floats += (floats.empty() ? "" : ", ") + name;

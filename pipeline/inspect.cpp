@@ -67,6 +67,7 @@ InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& re
   report.input_shape.assign(model.graph.input_shape.begin(), model.graph.input_shape.end());
   report.classes = model.classes;
   report.output_kind = losses::name_of(model.graph.signature.kind);
+  report.notes = model.warnings;
   report.layers = list_layers(model);
   for (const InspectLayer& layer : report.layers) {
     report.parameters += layer.parameters;
@@ -153,6 +154,7 @@ std::string to_json(const InspectReport& report) {
                            {"channels", report.batch_norm_channels},
                            {"dead_channels", report.dead_channels},
                            {"explanation", report.explanation}}},
+                         {"notes", report.notes},
                          {"float_tensors", report.float_tensors},
                          {"layers", layers}});
 }

@@ -27,6 +27,7 @@ struct InspectReport {
   std::string batch_norm;                              // "usable", "folded", "none"
   std::string explanation;                             // of that verdict, with what to do
   std::int64_t batch_norm_layers = 0, batch_norm_channels = 0, dead_channels = 0;
+  std::vector<std::string> notes;          // what is not as the file says
   std::vector<std::string> float_tensors;  // that would stay float at inference
   std::vector<InspectLayer> layers;
 };

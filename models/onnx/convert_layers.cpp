@@ -211,11 +211,7 @@ void convert_matmul(Call& call) {
 
 void convert_batch_normalization(Call& call) {
   const auto name = call.layer_name(1);
-  if (call.integer("training_mode", 0) != 0) {
-    call.model().warnings.push_back("BatchNormalization '" + name +
-                                    "' was exported in training mode; its running statistics are "
-                                    "used, as in inference");
-  }
+  if (call.integer("training_mode", 0) != 0) call.remember_training_mode(name);
   if (normalize_before_spreading(call, name)) return;
   std::map<std::string, std::string> params;
   std::size_t input = 1;

@@ -153,6 +153,20 @@ std::string Importer::describe_inputs(const proto::Node& node) const {
   return text.empty() ? "it has none" : text;
 }
 
+namespace {
+
+// ONNX means the statistics of the batch, whoever exports so by mistake means those of inference.
+std::string training_mode_in_words(const std::vector<std::string>& layers) {
+  const bool one = layers.size() == 1;
+  return (one ? "BatchNormalization '" + layers[0] + "' was"
+              : std::to_string(layers.size()) + " BatchNormalization nodes ('" + layers[0] +
+                    "', ...) were") +
+         " exported in training mode; " + (one ? "its" : "their") +
+         " running statistics are used, as in inference";
+}
+
+}  // namespace
+
 Model Importer::finish(const std::vector<FileOutput>& outputs, std::shared_ptr<const Tail> tail) {
   for (const auto& [name, kind] : options_.outputs) {
     const auto has_name = [&](const FileOutput& output) { return output.name == name; };
@@ -166,6 +180,8 @@ Model Importer::finish(const std::vector<FileOutput>& outputs, std::shared_ptr<c
     set_output(outputs[0]);
   else
     set_outputs(outputs);
+  if (!in_training_mode_.empty())
+    model_.warnings.insert(model_.warnings.begin(), training_mode_in_words(in_training_mode_));
   auto& graph = model_.graph;
   graph.signature.tail = std::move(tail);
   graph = drop_unused_nodes(graph);

@@ -109,6 +109,7 @@ class Importer {
   std::map<std::string, int> uses_;                 // of each name, by live nodes and as the output
   std::vector<Shape> shapes_;                       // index = NodeId, for a batch of one
   std::map<NodeId, LogSoftmaxPart> log_softmaxes_;  // by their last node
+  std::vector<std::string> in_training_mode_;       // BatchNormalization nodes
   std::string input_name_;
   std::int64_t fixed_batch_ = -1;
   double initializer_bytes_ = 0, made_bytes_ = 0;
@@ -181,6 +182,9 @@ class Call {
     return append(unique_name(), std::move(op), std::move(inputs));
   }
   NodeId emit(Op op, std::vector<NodeId> inputs);  // append and bind under the node's own name
+  void remember_training_mode(const std::string& layer) {
+    importer_.in_training_mode_.push_back(layer);
+  }
   void remember_log_softmax(NodeId last, LogSoftmaxPart part) {
     importer_.log_softmaxes_[last] = part;
   }

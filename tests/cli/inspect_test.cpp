@@ -2,6 +2,7 @@
 // What `zsq inspect` says of files that hold weights only, and of what became of BatchNorm.
 #include <nlohmann/json.hpp>
 
+#include "formats/onnx.h"
 #include "formats/safetensors.h"
 #include "models/load.h"
 #include "tests/cli/program.h"
@@ -41,6 +42,29 @@ TEST_F(Cli, AFolderOfHuggingFaceIsANetworkWithItsPreprocessing) {
   EXPECT_EQ(images.code, 0) << images.err;
   EXPECT_NE(images.err.find("preprocessing: as " + folder.string()), std::string::npos)
       << images.err;
+}
+
+// ONNX means the statistics of the batch; zsq takes those of inference, and says so once.
+TEST_F(Cli, BatchNormInTrainingModeIsSaid) {
+  auto file = formats::onnx::read(tiny().model);
+  std::size_t layers = 0;
+  for (auto& node : file.graph.nodes) {
+    if (node.op_type != "BatchNormalization") continue;
+    node.attributes.push_back({"training_mode", std::int64_t{1}});
+    ++layers;
+  }
+  ASSERT_GT(layers, 1U);
+  formats::onnx::write(folder_ / "training.onnx", file);
+  const std::string note = std::to_string(layers) +
+                           " BatchNormalization nodes ('stem.bn', ...) were exported in training "
+                           "mode; their running statistics are used, as in inference\n";
+  const Outcome found = run("inspect " + path("training.onnx"));
+  EXPECT_NE(found.out.find("note        " + note), std::string::npos) << found.out;
+  const Outcome quantized =
+      run("quantize " + path("training.onnx") + " --recipe instant --preset cifar10 --threads 1 " +
+          "--set process.agreement_images=0 -o " + path("training"));
+  EXPECT_NE(quantized.err.find("warning: " + note), std::string::npos) << quantized.err;
+  EXPECT_NE(quantized.out.find("note       " + note), std::string::npos) << quantized.out;
 }
 
 TEST_F(Cli, TheDoctorNamesExporterAndCure) {
