@@ -12,6 +12,7 @@
 #include "pipeline/report/json.h"
 #include "pipeline/scheme.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/output_folder.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
@@ -61,6 +62,7 @@ AnalyzeReport analyze_inside(const std::string& name, const fs::path& path, Anal
     throw Error(ErrorCode::usage,
                 "an analysis looks at a training: finetune.iterations is 2 or more");
   pipeline::start_process(options.recipe.process, observer);
+  pipeline::take_size_from_preprocessing(path, options.recipe.data, options.recipe.model, observer);
   const models::Model teacher =
       pipeline::load_float(path, options.recipe.model, options.recipe.process.device);
   models::require_batch_norm(teacher);

@@ -19,6 +19,7 @@
 #include "pipeline/report/result_json.h"
 #include "pipeline/run/rewrite.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 #include "quant/placement.h"
@@ -87,6 +88,7 @@ class Comparison {
              const CompareOptions& options, Observer& observer)
       : options_(options), recipe_(options.recipe), observer_(observer) {
     const Device device = pipeline::start_process(recipe_.process, observer);
+    pipeline::take_size_from_preprocessing(a, recipe_.data, recipe_.model, observer);
     a_ = pipeline::load_any(a, recipe_.model, device);
     b_ = pipeline::load_any(b, recipe_.model, device);
     result_.a = a.string();

@@ -17,6 +17,7 @@
 #include "pipeline/report/result_json.h"
 #include "pipeline/report/saturation.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 
@@ -148,7 +149,9 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   if (options.data.eval_data.empty())
     throw Error(ErrorCode::usage, "evaluation needs data: --data FOLDER_OR_FILE");
   pipeline::start_process(options.process, observer);
-  models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  ModelSettings settings = options.model;
+  pipeline::take_size_from_preprocessing(model_path, options.data, settings, observer);
+  models::Model model = pipeline::load_any(model_path, settings, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   const bool against = !options.against.empty();
   models::Model other;

@@ -8,6 +8,7 @@
 #include "pipeline/images/missing_batch_norm.h"
 #include "pipeline/report/json.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/output_folder.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
@@ -40,6 +41,7 @@ GenerateReport generate_inside(const fs::path& model_path, const GenerateOptions
   validate(recipe);
   pipeline::require_image_form(options.form, output);
   pipeline::start_process(recipe.process, observer);
+  pipeline::take_size_from_preprocessing(model_path, recipe.data, recipe.model, observer);
   models::Model teacher = pipeline::load_float(model_path, recipe.model, recipe.process.device);
   std::optional<eval::Preprocessing> preprocessing;
   const auto pixels = pipeline::resolve_preprocessing(teacher, recipe, observer);

@@ -10,6 +10,7 @@
 #include "pipeline/report/json.h"
 #include "pipeline/report/student_layers.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/session.h"
 #include "quant/placement.h"
 #include "quant/rewrites/equalize.h"
@@ -57,7 +58,9 @@ void add_student_bits(const models::Model& model, QuantOptions options, InspectR
   }
 }
 
-InspectReport inspect_inside(const std::filesystem::path& path, const Recipe& recipe) {
+InspectReport inspect_inside(const std::filesystem::path& path, Recipe recipe) {
+  Observer silent;
+  pipeline::take_size_from_preprocessing(path, recipe.data, recipe.model, silent);
   const models::Model model = pipeline::load_any(path, recipe.model, Device::cpu);
   InspectReport report;
   report.model = path.string();

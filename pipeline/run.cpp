@@ -19,6 +19,7 @@
 #include "pipeline/report/json.h"
 #include "pipeline/report/saturation.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 
@@ -86,7 +87,9 @@ std::vector<ImageClasses> classify_inside(const std::filesystem::path& model_pat
                                           const RunOptions& options, Observer& observer) {
   pipeline::start_process(options.process, observer);
   const auto names = read_names(options.classes);
-  models::Model model = pipeline::load_any(model_path, options.model, options.process.device);
+  ModelSettings settings = options.model;
+  pipeline::take_size_from_preprocessing(model_path, options.preprocessing, settings, observer);
+  models::Model model = pipeline::load_any(model_path, settings, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   tell_warnings(model, observer);
   PreprocessingOptions data = options.preprocessing;

@@ -8,6 +8,7 @@
 #include "pipeline/report/json.h"
 #include "pipeline/run/mixed.h"
 #include "pipeline/session/boundary.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 #include "quant/rewrites/equalize.h"
@@ -19,6 +20,7 @@ SensitivityReport sensitivity_inside(const std::filesystem::path& path, Recipe r
                                      Observer& observer) {
   validate(recipe);
   pipeline::start_process(recipe.process, observer);
+  pipeline::take_size_from_preprocessing(path, recipe.data, recipe.model, observer);
   const models::Model teacher = pipeline::load_float(path, recipe.model, recipe.process.device);
   models::require_batch_norm(teacher);
   pipeline::resolve_preprocessing(teacher, recipe, observer);

@@ -15,6 +15,7 @@
 #include "pipeline/run/memory_plan.h"
 #include "pipeline/run/rewrite.h"
 #include "pipeline/run/state.h"
+#include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
 #include "quant/target_rules.h"
@@ -129,6 +130,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   Run run{std::move(recipe), OutputFolder(output), observer, RunClock(budget)};
   run.say("loading " + model.string());
   run.sha256 = formats::sha256_of_model(model);
+  take_size_from_preprocessing(model, run.recipe.data, run.recipe.model, observer);
   run.teacher = load_float(model, run.recipe.model, run.recipe.process.device);
   run.pixels = resolve_preprocessing(run.teacher, run.recipe, observer);
   run.notes = require_statistics(run.teacher, run.recipe, observer);
