@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Trains the held-out network, a small depthwise one that no choice of the engine has seen, for docs/results.md.
+"""Trains the held-out networks, small depthwise ones that no choice of the engine has seen, for docs/results.md.
 
-train_held_out_network.py FOLDER [--epochs 12] [--images 16000] [--seed 0]
+train_held_out_network.py FOLDER [--network relu6] [--epochs 12] [--images 16000] [--seed 0]
     draws images of 40 classes (8 shapes, each with 5 fillings, of random place, size, angle and colours, before
-    clutter), trains a network of inverted residuals with ReLU6 on them, and writes FOLDER/network.onnx,
-    FOLDER/images.npz (3,000 other images with their labels, as the network takes them) and
-    FOLDER/preprocessor_config.json (for --preset: what a pixel is). About 8 minutes on one core.
+    clutter), trains a network on them, and writes FOLDER/network.onnx, FOLDER/images.npz (3,000 other images with their
+    labels, as the network takes them) and FOLDER/preprocessor_config.json (for --preset: what a pixel is). About 8
+    minutes on one core. Networks:
+      relu6         inverted residuals with ReLU6, the held-out network
+      mobilenet_v3  torchvision's MobileNetV3 blocks, ReLU and HardSwish, squeeze-and-excitation by HardSigmoid
+      efficientnet  torchvision's EfficientNet blocks, SiLU, squeeze-and-excitation by Sigmoid
 """
 import argparse
 import json
@@ -70,7 +73,26 @@ def draw_all(count, seed):
     return ((images - MEAN) / DEVIATION).astype("float32"), labels.astype("int64")
 
 
-def network_of(torch):
+def mobilenet_v3():
+    from torchvision.models.mobilenetv3 import InvertedResidualConfig, MobileNetV3
+
+    blocks = [(16, 3, 32, 16, False, "RE", 1), (16, 3, 64, 24, False, "RE", 2), (24, 3, 88, 24, False, "RE", 1),
+              (24, 5, 96, 40, True, "HS", 2), (40, 5, 160, 40, True, "HS", 1), (40, 5, 160, 48, True, "HS", 1),
+              (48, 5, 192, 64, True, "HS", 2), (64, 5, 256, 64, True, "HS", 1)]
+    return MobileNetV3([InvertedResidualConfig(*block, dilation=1, width_mult=1) for block in blocks], last_channel=256,
+                       num_classes=SHAPES * FILLINGS, dropout=0)
+
+
+def efficientnet():
+    from torchvision.models.efficientnet import EfficientNet, MBConvConfig
+
+    # expansion, kernel, stride, channels in and out, blocks
+    stages = [(1, 3, 1, 16, 16, 1), (4, 3, 2, 16, 24, 2), (4, 5, 2, 24, 40, 2), (4, 5, 2, 40, 64, 2)]
+    settings = [MBConvConfig(*stage, width_mult=1, depth_mult=1) for stage in stages]
+    return EfficientNet(settings, dropout=0, num_classes=SHAPES * FILLINGS, last_channel=160)
+
+
+def relu6(torch):
     nn = torch.nn
 
     def unit(inside_channels, outside, kernel, stride=1, groups=1, act=True):
@@ -126,6 +148,7 @@ def train(torch, network, images, labels, epochs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--network", choices=["relu6", "mobilenet_v3", "efficientnet"], default="relu6")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--images", type=int, default=16000)
     parser.add_argument("--seed", type=int, default=0)
@@ -136,7 +159,8 @@ def main():
         import torch
     torch.manual_seed(options.seed)
     images, labels = draw_all(options.images, 2 * options.seed)
-    network = network_of(torch).to(memory_format=torch.channels_last)
+    network = {"relu6": lambda: relu6(torch), "mobilenet_v3": mobilenet_v3, "efficientnet": efficientnet}[options.network]()
+    network = network.to(memory_format=torch.channels_last)
     train(torch, network, torch.from_numpy(images), torch.from_numpy(labels), options.epochs)
     images, labels = draw_all(3000, 2 * options.seed + 1)
     print(f"top-1 in float: {accuracy(torch, network, torch.from_numpy(images), torch.from_numpy(labels)):.2f} %")

@@ -17,8 +17,11 @@ using models::NodeId;
 
 constexpr std::int64_t kMostValues = 4096;
 
-// -beta / (alpha scale), [C, 1, 1], of x h(x) after quantizers, where nothing else reads x;
-// undefined for other tensors.
+constexpr double kSigmoidBegins = -6;  // x sigmoid(x) is nearly 0 below
+
+// Where x h(x) begins that has factors (rewrites/scale_gates.h), [C, 1, 1], after quantizers, where
+// nothing else reads x: -beta / (alpha scale), or -6 / scale of a sigmoid; undefined for other
+// tensors.
 at::Tensor begin_of_gate(const models::Graph& graph, const models::ParameterStore& parameters,
                          const std::vector<std::vector<NodeId>>& consumers, NodeId id) {
   const auto readers = readers_of(graph, consumers, id);
@@ -28,6 +31,12 @@ at::Tensor begin_of_gate(const models::Graph& graph, const models::ParameterStor
     const auto* gate = models::get_if<models::HardSigmoid>(node);
     if (gate && node.params.contains("scale"))
       return parameters.at(node.params.at("scale")).reciprocal().mul(-gate->beta / gate->alpha);
+    if (!models::is<models::Mul>(node) || !is_constant(graph, node.inputs[1])) continue;
+    const auto behind = readers_of(graph, consumers, reader);
+    if (behind.size() != 1 || !models::is<models::Sigmoid>(graph[behind[0]])) continue;
+    NodeId factor = node.inputs[1];
+    while (!models::is<models::Parameter>(graph[factor])) factor = graph[factor].inputs[0];
+    return parameters.at(graph[factor].params.at("value")).reciprocal().mul(kSigmoidBegins)[0];
   }
   return {};
 }

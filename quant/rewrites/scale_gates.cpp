@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "models/execute.h"
@@ -17,8 +19,7 @@ using models::Node;
 using models::NodeId;
 
 constexpr double kDeviations = 4;
-constexpr double kBegins = -3, kLeast = 0.375;  // HardSwish is 0 below, and -0.375 at least
-constexpr double kLeastGain = 1;                // bits
+constexpr double kLeastGain = 1;  // bits
 constexpr double kMostRatio = 1024;
 constexpr std::size_t kMostReads = 64;
 
@@ -26,6 +27,12 @@ constexpr std::size_t kMostReads = 64;
 struct Read {
   NodeId layer;
   std::int64_t first;
+};
+
+// y = x h(x) of the output x of a BatchNorm.
+struct Gated {
+  NodeId y, gate;        // where h is computed; HardSwish: y
+  double begins, least;  // below which x y is 0, or nearly so, and the least y
 };
 
 // Bits that a channel loses on average where one scale serves all.
@@ -44,29 +51,77 @@ class GateScaler {
   models::Model run() && {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < model_.graph.nodes.size(); ++i)
-      if (models::is<models::HardSwish>(model_.graph.nodes[i])) scale(static_cast<NodeId>(i));
+      if (has_own_scale(static_cast<NodeId>(i)))
+        if (const auto gated = gated_by(static_cast<NodeId>(i)))
+          scale(static_cast<NodeId>(i), *gated);
+    put_factors_before_sigmoids();
     return std::move(model_);
   }
 
  private:
-  void scale(NodeId swish) {
-    const NodeId norm = model_.graph[swish].inputs[0];
-    const Node& before = model_.graph[norm];
-    if (!models::is<models::BatchNorm>(before) || consumers_[norm].size() != 1 ||
-        !is_own(before, "gamma", uses_) || !is_own(before, "beta", uses_) ||
-        !model_.graph[swish].params.empty())
-      return;
+  bool has_own_scale(NodeId norm) const {
+    const Node& node = model_.graph[norm];
+    return models::is<models::BatchNorm>(node) && is_own(node, "gamma", uses_) &&
+           is_own(node, "beta", uses_);
+  }
+
+  std::optional<Gated> gated_by(NodeId norm) const {
+    const auto& readers = consumers_[norm];
+    if (readers.size() == 1 && models::is<models::HardSwish>(model_.graph[readers[0]]) &&
+        model_.graph[readers[0]].params.empty())
+      return Gated{readers[0], readers[0], -3, 0.375};
+    if (readers.size() != 2) return {};
+    for (const auto& [gate, y] : {std::pair{readers[0], readers[1]}, {readers[1], readers[0]}})
+      if (models::is<models::Sigmoid>(model_.graph[gate]) &&
+          models::is<models::Mul>(model_.graph[y]) && consumers_[gate] == std::vector{y})
+        return Gated{y, gate, -6, 0.2785};
+    return {};
+  }
+
+  void scale(NodeId norm, const Gated& gated) {
     reads_.clear();
-    scaled_.clear();
-    if (!collect(swish, 0) || reads_.empty() || !products_have_one_factor()) return;
-    const auto factor = factor_of(norm);
+    summands_.clear();
+    scaled_ = {norm};
+    if (!collect(gated.y, 0) || reads_.empty() || !products_have_one_factor()) return;
+    const auto factor = factor_of(norm, gated);
     if (!factor.defined()) return;
+    divide(norm, factor);
+    for (const NodeId summand : summands_) divide(summand, factor);
+    if (gated.gate == gated.y)
+      set_own(model_, gated.y, "scale", factor.view({-1, 1, 1}));
+    else
+      factors_[gated.gate] = factor.view({1, -1, 1, 1});
+    for (const Read& read : reads_) put_in(read, factor);
+  }
+
+  void divide(NodeId norm, const at::Tensor& factor) {
     for (const char* role : {"gamma", "beta"}) {
-      auto& value = model_.parameters.at(before.params.at(role));
+      auto& value = model_.parameters.at(model_.graph[norm].params.at(role));
       value = value.div(factor);
     }
-    set_own(model_, swish, "scale", factor.view({-1, 1, 1}));
-    for (const Read& read : reads_) put_in(read, factor);
+  }
+
+  // sigmoid(s x) of x / s.
+  void put_factors_before_sigmoids() {
+    if (factors_.empty()) return;
+    models::Graph graph = model_.graph;
+    graph.nodes.clear();
+    std::vector<NodeId> ids;
+    for (std::size_t i = 0; i < model_.graph.nodes.size(); ++i) {
+      Node node = model_.graph.nodes[i];
+      for (NodeId& input : node.inputs) input = ids[static_cast<std::size_t>(input)];
+      if (const auto found = factors_.find(static_cast<NodeId>(i)); found != factors_.end()) {
+        const std::string name = node.name + ".scale";
+        model_.parameters.set(name, found->second);
+        const NodeId factor = graph.add({name, models::Parameter{}, {}, {{"value", name}}});
+        node.inputs[0] =
+            graph.add({node.name + ".scaled", models::Mul{}, {node.inputs[0], factor}});
+      }
+      ids.push_back(graph.add(std::move(node)));
+    }
+    graph.input = ids[static_cast<std::size_t>(graph.input)];
+    graph.output = ids[static_cast<std::size_t>(graph.output)];
+    model_.graph = std::move(graph);
   }
 
   // Every layer that reads the tensor, whose channels begin at `first` of what it reads.
@@ -93,7 +148,18 @@ class GateScaler {
       }
       return collect(reader, first);
     }
+    if (models::is<models::Add>(node)) return can_add(node, tensor) && collect(reader, first);
     return passes(node, tensor) && collect(reader, first);
+  }
+
+  // What is added gets the factor as well.
+  bool can_add(const Node& sum, NodeId tensor) {
+    const NodeId other = sum.inputs[sum.inputs[0] == tensor ? 1 : 0];
+    if (other == tensor || shape(other) != shape(tensor) || !has_own_scale(other) ||
+        consumers_[other].size() != 1 || shape(*scaled_.begin())[1] != shape(tensor)[1])
+      return false;
+    summands_.push_back(other);
+    return true;
   }
 
   bool passes(const Node& node, NodeId tensor) const {
@@ -132,19 +198,32 @@ class GateScaler {
     weight.narrow(rows ? 0 : 1, read.first, factor.numel()).mul_(factor.view(by_channel));
   }
 
-  // Undefined where it gains too little.
-  at::Tensor factor_of(NodeId norm) const {
+  // The least and the largest value, with 0 between them.
+  std::pair<at::Tensor, at::Tensor> reach_of(NodeId norm) const {
     const auto& params = model_.graph[norm].params;
     const auto& mean = model_.parameters.at(params.at("beta"));
     const auto reach = model_.parameters.at(params.at("gamma")).abs().mul(kDeviations);
-    const auto above = mean.add(reach).clamp_min(0);
-    const auto below = mean.sub(reach).clamp(kBegins, 0);
+    return {mean.sub(reach).clamp_max(0), mean.add(reach).clamp_min(0)};
+  }
+
+  // Undefined where it gains too little.
+  at::Tensor factor_of(NodeId norm, const Gated& gated) const {
+    const auto [lowest, above] = reach_of(norm);
+    const auto below = lowest.clamp_min(gated.begins);
     const auto least = above.max().div(kMostRatio).clamp_min(1e-6);
     const auto x = above.sub(below).maximum(least);
-    const auto y = above.sub(below.clamp_min(-kLeast)).maximum(least);
+    const auto y = above.sub(below.clamp_min(-gated.least)).maximum(least);
     const auto factor = x.mul(y).sqrt();
-    const double gain =
-        lost_bits(x) + lost_bits(y) - lost_bits(x.div(factor)) - lost_bits(y.div(factor));
+    double gain = 0;
+    const auto compare = [&](const at::Tensor& width) {
+      gain += lost_bits(width) - lost_bits(width.div(factor));
+    };
+    compare(x);
+    compare(y);
+    for (const NodeId summand : summands_) {
+      const auto [lo, hi] = reach_of(summand);
+      compare(hi.sub(lo).clamp_min(1e-6));
+    }
     return gain < kLeastGain ? at::Tensor() : factor.div(factor.max());
   }
 
@@ -155,7 +234,9 @@ class GateScaler {
   std::vector<models::Shape> shapes_;
   ParameterUses uses_;
   std::vector<Read> reads_;
-  std::set<NodeId> scaled_;
+  std::vector<NodeId> summands_;          // outputs of BatchNorm that are added to what is scaled
+  std::set<NodeId> scaled_;               // the BatchNorm and what has the factor after it
+  std::map<NodeId, at::Tensor> factors_;  // of sigmoids
 };
 
 }  // namespace
