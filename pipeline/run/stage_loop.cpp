@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "losses/divergence.h"
 #include "parallel/ranks.h"
@@ -14,7 +16,17 @@ namespace {
 
 // KL below which a student cannot be told from its teacher, nats per image.
 constexpr double kNothingLeft = 1e-3;
-constexpr const char* kKept = "kept";
+constexpr const char *kKept = "kept", *kNoGain = "skipped: no further gain is possible";
+
+// All outputs are classes or labels, of images or of places. A small KL says that these stay; a
+// small error of values can be large for a few.
+bool decides(const models::Model& network) {
+  const models::OutputRow& row = network.graph.signature.kind;
+  const auto is_values = [](const auto& output) {
+    return output.kind == models::OutputKind::values;
+  };
+  return row != models::OutputKind::values && std::ranges::none_of(row.outputs(), is_values);
+}
 
 std::string results_in_words(const std::vector<SyntheticResult>& results,
                              const models::Model& teacher) {
@@ -57,7 +69,12 @@ class StageLoop {
     for (auto i = static_cast<std::size_t>(state_.finished); i < stages_.size(); ++i) {
       if (!state_.stages[i].outcome.empty()) continue;  // skipped
       const auto before = last_kept(state_);
-      if (!stages_[i].trial && nothing_left(before)) return leave_out();
+      if (stages_[i].trial && decides(run_.teacher) && cannot_gain(before)) {
+        state_.stages[i].outcome = kNoGain;
+        continue;
+      }
+      if (!stages_[i].trial && run_.recipe.process.automatic && cannot_gain(before))
+        return leave_out();
       if (waiting_.empty()) begin();
       waiting_.push_back(i);
       carry_out(i);
@@ -72,14 +89,14 @@ class StageLoop {
       if (stages_[i].trial && state_.stages[i].outcome == kKept) stages_[i].trial(student_.options);
   }
 
-  bool nothing_left(const std::vector<SyntheticResult>& before) const {
-    return run_.recipe.process.automatic && !before.empty() &&
+  static bool cannot_gain(const std::vector<SyntheticResult>& before) {
+    return !before.empty() &&
            parallel::agreed(parallel::current(), pool(before).divergence) < kNothingLeft;
   }
 
   void leave_out() {
     for (StageResult& stage : state_.stages)
-      if (stage.outcome.empty()) stage.outcome = "skipped: no further gain is possible";
+      if (stage.outcome.empty()) stage.outcome = kNoGain;
     run_.say(
         "student and teacher agree on nearly every synthetic image: the remaining stages "
         "are skipped");

@@ -63,7 +63,7 @@ TEST(ValueRanges, AreNotTriedUnjudgedOrAgainstTheRecipe) {
 QuantizeReport quantized(bool with_batch_norm, const test::TempFolder& folder) {
   test::save_onnx(short_tailed_network(with_batch_norm), folder / "net.onnx");
   QuantizeOptions options;
-  options.scheme = Scheme::parse("W8A8");
+  options.scheme = Scheme::parse("W4A4");
   options.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1"});
   return quantize(folder / "net.onnx", options, folder / "out");
 }
@@ -99,6 +99,24 @@ TEST_F(TrialTest, IsUndoneWithItsOptionsIfItDoesNotHelp) {
   RunState state = fresh(run, stages);
   run_stages(run, stages, student, state, {});
   EXPECT_EQ(state.stages[1].outcome.substr(0, 8), "rejected");
+  EXPECT_EQ(student.options.activations.range, run.recipe.quantize.activations.range);
+}
+
+// Classes that stay what they are gain nothing from ranges that cut rare values off.
+TEST_F(TrialTest, IsLeftOutWhereNoClassCanChange) {
+  const TheRun run = make_run();
+  auto student = test::quantized(run.teacher, run.recipe.quantize);
+  const auto nothing = [](quant::Student&, RunState&, const PartDone&) {};
+  std::vector<Stage> stages{calibration(run), {"trial", {}, nothing}};
+  stages[1].trial = use_min_max;
+  RunState state = fresh(run, stages);
+  state.finished = 1;
+  state.stages[0].outcome = "kept";
+  for (const auto& kind : run.held_out)
+    state.stages[0].synthetic.push_back({kind.kind, 4, 1e-4, 1.0, 0.5});
+  state.start = student.parameters.clone();
+  run_stages(run, stages, student, state, {});
+  EXPECT_EQ(state.stages[1].outcome, "skipped: no further gain is possible");
   EXPECT_EQ(student.options.activations.range, run.recipe.quantize.activations.range);
 }
 
