@@ -73,8 +73,12 @@ OptimisedImages optimised_images(const models::Model& teacher, const Recipe& rec
   const double all = std::accumulate(macs.begin(), macs.end(), 0.0);
   const std::int64_t wanted = wanted_images(teacher, recipe);
   const std::int64_t steps = load_recipe("optimised_leaves").images.steps;
-  const bool judges = recipe.process.automatic || recipe.finetune.iterations > 0 ||
-                      recipe.reconstruct.iterations > 0;
+  // A run in a hurry has stages that differ by much, which few images tell apart.
+  constexpr double kHurry = 120;  // seconds
+  const double budget = recipe.process.time_budget.seconds;
+  const bool judges = (budget == 0 || budget >= kHurry) &&
+                      (recipe.process.automatic || recipe.finetune.iterations > 0 ||
+                       recipe.reconstruct.iterations > 0);
   if (judges) return {affordable(all, wanted, steps, kToJudge), steps};
   const bool enough = affordable(all, wanted, steps, kToReport) == wanted;
   const std::int64_t fewer = enough ? steps : steps / 2;

@@ -13,6 +13,8 @@ namespace zsq::pipeline {
 namespace {
 
 constexpr std::int64_t kLargestBatch = 256;  // more tell nothing more
+// Forward and back to the pixels or the generator, in the teacher's forward passes of one image.
+constexpr double kOptimisedPerStep = 3;
 
 double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
                          Precision precision) {
@@ -42,6 +44,11 @@ Pace measure_pace(const Run& run, double short_pass) {
     pace.of_batches = seconds_per_image(run.teacher, images.repeat({batch / few, 1, 1, 1}),
                                         run.recipe.finetune.precision);
   return pace;
+}
+
+double seconds_of_images(const Recipe& recipe, std::int64_t images, const Pace& pace) {
+  const auto passes = image_maker(recipe.images.source).passes(recipe.images, images);
+  return kOptimisedPerStep * static_cast<double>(passes) * pace.of_images;
 }
 
 }  // namespace zsq::pipeline

@@ -18,4 +18,7 @@ struct Pace {
 // above all on a GPU, and tells little of a batch.
 Pace measure_pace(const Run& run, double short_pass = 0.02);
 
+// To make so many images by generate.images.
+double seconds_of_images(const Recipe& recipe, std::int64_t images, const Pace& pace);
+
 }  // namespace zsq::pipeline

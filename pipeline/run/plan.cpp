@@ -19,14 +19,27 @@ std::string time_in_words(double seconds) {
 }
 
 // Rounding and correction become better with more images, and a run without them far worse: the
-// stages of `auto` share as many as half of a time budget allows for these two.
-std::int64_t most_to_learn_from(const Run& run, const Pace& pace) {
+// stages of `auto` share as many as a third of a time budget allows for these two, and at least the
+// fewest. Where these do not fit into it, images are those that take no time.
+LearningLimit learning_limit(const Run& run, const Pace& pace) {
   constexpr std::int64_t kFewest = 64;
-  if (!run.recipe.process.automatic || !run.clock.has_budget())
-    return std::numeric_limits<std::int64_t>::max();
+  if (!run.recipe.process.automatic || !run.clock.has_budget()) return {};
+  constexpr double kShare = 1.0 / 3, kMost = 0.95;
   const double passes = rounding_of(run.recipe).passes_per_image + kCorrectionPassesPerImage;
-  const double seconds = passes * kFewest * pace.in_fp32 + seconds_of_images(run, kFewest, pace);
-  return std::max(kFewest, static_cast<std::int64_t>(run.clock.left() / 2 / seconds * kFewest));
+  const double learned = passes * kFewest * pace.in_fp32;
+  const double made =
+      std::min(seconds_of_images(run.recipe, kFewest, pace), seconds_for_images(run));
+  const bool too_long = learned + made > kMost * run.clock.left();
+  const double all = learned + (too_long ? 0 : made);
+  const auto affordable = static_cast<std::int64_t>(kShare * run.clock.left() / all * kFewest);
+  return {std::max(kFewest, affordable), too_long};
+}
+
+std::string why_skipped(const Stage& stage, double left) {
+  const std::string needs = "skipped: needs about " + time_in_words(stage.seconds.least);
+  const std::string there = time_in_words(left);
+  if (stage.seconds.least > left) return needs + ", " + there + " are left";
+  return needs + ", " + format("%.0f %%", 100 * stage.most_share) + " of " + there + " are for it";
 }
 
 }  // namespace
@@ -38,7 +51,7 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
   const bool estimates = std::ranges::any_of(kinds, [](auto* kind) { return kind->seconds; });
   const Pace pace = estimates ? measure_pace(run) : Pace();
   const auto context = std::make_shared<StageContext>(
-      run, trained, pace, LearningImages(run, most_to_learn_from(run, pace)));
+      run, trained, pace, LearningImages(run, learning_limit(run, pace)));
   std::vector<Stage> stages;
   for (const StageKind* kind : kinds) {
     const StageKind* next = kind == kinds.back() ? nullptr : *(std::ranges::find(kinds, kind) + 1);
@@ -47,7 +60,8 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
          [context, kind](quant::Student& student, RunState& state, const PartDone& done) {
            kind->run(*context, student, state, done);
          },
-         kind->needed, kind->judged_with && kind->judged_with == next, kind->trial});
+         kind->needed, kind->judged_with && kind->judged_with == next, kind->trial,
+         next ? kind->most_share : 1});
   }
   return stages;
 }
@@ -58,13 +72,12 @@ std::vector<StageResult> tell_plan(const Run& run, const std::vector<Stage>& sta
   double left = run.clock.left(), sum = 0;
   bool all_fit = true;
   for (const Stage& stage : stages) {
-    const bool fits = !limited || stage.seconds.least <= left;
+    const bool fits = !limited || stage.seconds.least <= stage.most_share * left;
     all_fit = all_fit && fits;
     StageResult result{
         stage.name, fits ? std::min(stage.seconds.estimate, left) : stage.seconds.least, 0, "", {}};
     if (!fits)
-      result.outcome = "skipped: needs about " + time_in_words(stage.seconds.least) + ", " +
-                       time_in_words(std::max(0.0, left)) + " are left";
+      result.outcome = why_skipped(stage, std::max(0.0, left));
     else
       left -= result.estimate;
     sum += fits ? result.estimate : 0;

@@ -49,6 +49,9 @@ struct StageKind {
   // Options that the student has from this stage on: kept only if the stage helps, whether other
   // stages of the recipe are undone or not.
   void (*trial)(QuantOptions& options) = nullptr;
+  // Of the time that is left, for a stage that is often undone and has others after it: a run that
+  // plans itself leaves it out if it needs more.
+  double most_share = 1;
   // If it does not help and is followed by this stage, that one goes on with its result, and both
   // are kept or undone together. The second one has no parts: a run that is stopped in it goes on
   // with the first.
@@ -68,13 +71,5 @@ extern const StageKind kFirstCalibration, kFirstValueRanges, kRounding, kCalibra
 // where its recipe names another rounding.
 bool rounds_on_images(const Recipe& recipe);
 const quant::RoundingMethod& rounding_of(const Recipe& recipe);
-
-// Seconds to make so many images to learn from; 0 of those of a bank, and, of new ones, where the
-// stage before has the same.
-double seconds_of_images(const Run& run, std::int64_t images, const Pace& pace);
-double seconds_of_new_images(StageContext& context, std::int64_t images);
-// What a stage that makes images may take for it: a quarter of what a time budget leaves; 0:
-// any time.
-double seconds_for_images(const Run& run);
 
 }  // namespace zsq::pipeline

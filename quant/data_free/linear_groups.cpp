@@ -111,15 +111,6 @@ bool can_undo_scaling(const models::Model& model, NodeId reader, const Parameter
          (conv->groups == 1 || is_depthwise(model, reader));
 }
 
-bool has_depthwise(const models::Model& model) {
-  const auto& nodes = model.graph.nodes;
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (models::is<models::Conv2d>(nodes[i]) && nodes[i].params.contains("weight") &&
-        is_depthwise(model, static_cast<NodeId>(i)))
-      return true;
-  return false;
-}
-
 std::vector<LinearGroup> linear_groups(const models::Model& model) { return Groups(model).find(); }
 
 ImpliedMoments implied_moments(const models::Model& model, NodeId tensor) {

@@ -29,7 +29,6 @@ bool is_own(const models::Node& node, const char* role, const ParameterUses& use
 void set_own(models::Model& model, models::NodeId node, const char* role, const at::Tensor& value);
 
 bool is_depthwise(const models::Model& model, models::NodeId convolution);
-bool has_depthwise(const models::Model& model);
 // Whether the weights of what reads a tensor can undo a scaling of its channels.
 bool can_undo_scaling(const models::Model& model, models::NodeId reader, const ParameterUses& uses);
 

@@ -2,7 +2,6 @@
 #include "pipeline/run/prepare.h"
 #include "pipeline/run/stage.h"
 #include "quant/calibration/channel_correction.h"
-#include "quant/data_free/linear_groups.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -10,17 +9,15 @@ namespace {
 // Values of the largest size at once, of both networks.
 constexpr double kCorrected = 8;
 
-// Helps depthwise networks, and harms others at 3 bits (docs/log/channel_correction.md).
-bool correction_applies(const Recipe& recipe, const models::Model& network) {
-  return recipe.quantize.channel_correction > 0 &&
-         (!recipe.process.automatic || quant::has_depthwise(network));
+bool correction_applies(const Recipe& recipe, const models::Model& /*network*/) {
+  return recipe.quantize.channel_correction > 0;
 }
 
 StageSeconds correction_seconds(StageContext& context) {
   const auto images = context.learning.count(context.run.recipe.quantize.channel_correction);
   const double all =
       kCorrectionPassesPerImage * static_cast<double>(images) * context.pace.in_fp32 +
-      seconds_of_new_images(context, images);
+      context.learning.seconds_of_new(images, context.pace);
   return {all, all};
 }
 

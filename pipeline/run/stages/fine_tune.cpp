@@ -32,7 +32,8 @@ StageSeconds tuning_seconds(StageContext& context) {
                            static_cast<double>(o.batch_size) * context.pace.of_batches;
   const auto fewest = std::min(o.iterations, generates ? kFewestWithGenerator : kFewestOnImages);
   const double images =
-      generates ? 0 : seconds_of_new_images(context, context.learning.count(o.images));
+      generates ? 0
+                : context.learning.seconds_of_new(context.learning.count(o.images), context.pace);
   return {images + static_cast<double>(fewest) * iteration,
           images + static_cast<double>(o.iterations) * iteration};
 }

@@ -28,7 +28,8 @@ StageSeconds reconstruction_seconds(StageContext& context) {
   const auto images = context.learning.count(o.images);
   const double steps = kPassesPerStep * static_cast<double>(o.iterations * o.batch_size);
   const double passes = steps + 4 * static_cast<double>(images * o.augmentations_per_image);
-  const double all = passes * context.pace.of_learning + seconds_of_new_images(context, images);
+  const double all =
+      passes * context.pace.of_learning + context.learning.seconds_of_new(images, context.pace);
   return {all, all};
 }
 
@@ -108,6 +109,7 @@ const StageKind kReconstruction{
     .applies = reconstruction_applies,
     .seconds = reconstruction_seconds,
     .memory = reconstruction_memory,
-    .run = reconstruct};
+    .run = reconstruct,
+    .most_share = 0.25};
 
 }  // namespace zsq::pipeline

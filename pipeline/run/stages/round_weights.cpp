@@ -21,7 +21,7 @@ StageSeconds rounding_seconds(StageContext& context) {
   const auto images = context.learning.count(recipe.quantize.gptq.images);
   const double all =
       rounding_of(recipe).passes_per_image * static_cast<double>(images) * context.pace.in_fp32 +
-      seconds_of_new_images(context, images);
+      context.learning.seconds_of_new(images, context.pace);
   return {all, all};
 }
 

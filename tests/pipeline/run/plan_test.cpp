@@ -5,6 +5,8 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "pipeline/run/stages/reconstruct.h"
 #include "quant/paired_blocks.h"
 #include "tests/pipeline/run/plan_fixture.h"
@@ -36,6 +38,28 @@ TEST_F(PlanTest, LeavesOutWhatDoesNotFitAndGoesOn) {
   run_stages(run, stages, student, state, {});
   EXPECT_EQ(ran, "ac");
   EXPECT_EQ(state.finished, 3);
+}
+
+// A stage that is often undone takes a part of the time; alone it may take all.
+TEST_F(PlanTest, LeavesOutWhatTakesMoreThanItsShare) {
+  options_.recipe.process.time_budget.seconds = 100;
+  const TheRun run = make_run();
+  const auto nothing = [](quant::Student&, RunState&, const PartDone&) {};
+  const Stage half{.name = "half", .seconds = {50, 50}, .run = nothing, .most_share = 0.25};
+  const Stage small{.name = "small", .seconds = {20, 20}, .run = nothing, .most_share = 0.25};
+  const auto plan = tell_plan(run, {half, small});
+  EXPECT_EQ(plan[0].outcome, "skipped: needs about 50 s, 25 % of 100 s are for it");
+  EXPECT_EQ(plan[1].outcome, "");
+  options_.recipe = load_recipe("auto", {"data.preset=cifar10", "process.threads=1"});
+  for (const std::int64_t iterations : {100, 0}) {
+    options_.recipe.finetune.iterations = iterations;
+    const TheRun planned = make_run();
+    std::optional<train::TrainReport> trained;
+    const auto stages = plan_stages(planned, trained);
+    const auto found = std::ranges::find(stages, "block reconstruction", &Stage::name);
+    ASSERT_NE(found, stages.end());
+    EXPECT_EQ(found->most_share, iterations > 0 ? 0.25 : 1);
+  }
 }
 
 class Warnings : public Observer {
