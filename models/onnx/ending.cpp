@@ -126,4 +126,12 @@ DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& sh
   return found;
 }
 
+void expect_values_beside_probabilities(std::vector<Output>& outputs) {
+  const auto is_bare = [](const Output& o) { return o.function == OutputFunction::none; };
+  if (std::ranges::all_of(outputs, [&](const Output& o) { return is_bare(o) || !is_row(o.shape); }))
+    return;
+  for (auto& output : outputs)
+    if (is_bare(output) && output.kind == OutputKind::logits) output.kind = OutputKind::values;
+}
+
 }  // namespace zsq::models::onnx

@@ -34,4 +34,9 @@ DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& sh
                                 const std::map<NodeId, LogSoftmaxPart>& log_softmaxes,
                                 NodeId output, const std::string& name, bool alone);
 
+// Of several outputs, where a Softmax or Sigmoid ends a row: whoever exported the file made
+// probabilities of what decides a class, so that a row without a function is values (the boxes and
+// landmarks beside MTCNN's probability of a face).
+void expect_values_beside_probabilities(std::vector<Output>& outputs);
+
 }  // namespace zsq::models::onnx

@@ -257,11 +257,16 @@ void Importer::set_outputs(const std::vector<FileOutput>& of_file) {
     auto [node, output] = describe_output(graph, shapes_, log_softmaxes_, nodes[i], of_file[i].name,
                                           nodes.size() == 1);
     nodes[i] = node;
+    outputs.push_back(std::move(output));
+  }
+  expect_values_beside_probabilities(outputs);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Output& output = outputs[i];
     if (of_file[i].classes) expect_classes(*of_file[i].classes, output);
     output.kind = kind_of(output.name, output.kind);
-    if (output.kind == OutputKind::logits && !is_row(shape(node))) output.kind = OutputKind::map;
+    if (output.kind == OutputKind::logits && !is_row(shape(nodes[i])))
+      output.kind = OutputKind::map;
     if (output.kind == OutputKind::map && output.shape.size() < 2) output.kind = OutputKind::logits;
-    outputs.push_back(std::move(output));
   }
   graph.output = row_of(nodes, of_file);
   model_.classes = shape(graph.output)[1];

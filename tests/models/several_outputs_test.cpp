@@ -63,7 +63,7 @@ TEST(SeveralOutputs, AreOneRowAndComeBackAsTheFileHasThem) {
   EXPECT_EQ(row, OutputKind::several);
   ASSERT_EQ(row.outputs().size(), 4U);
   const std::vector<OutputKind> kinds{OutputKind::values, OutputKind::map, OutputKind::scores,
-                                      OutputKind::logits};
+                                      OutputKind::values};
   for (std::size_t i = 0; i < kinds.size(); ++i)
     EXPECT_EQ(row.outputs()[i].kind, kinds[i]) << row.outputs()[i].name;
   EXPECT_EQ(row.outputs()[1].function, OutputFunction::softmax);
@@ -75,6 +75,21 @@ TEST(SeveralOutputs, AreOneRowAndComeBackAsTheFileHasThem) {
   expect_close(found[1].value, at::softmax(map(), 1));
   expect_close(found[2].value, at::sigmoid(map()).flatten(1));
   expect_close(found[3].value, map().mean({2, 3}, true));
+}
+
+TEST(SeveralOutputs, ARowWithoutAFunctionIsLogitsUnlessAnotherRowIsProbabilities) {
+  const auto kind_beside = [](const std::string& type, const std::string& of) {
+    const auto model = Headed({"raw", "beside"})
+                           .ends("GlobalAveragePool", {"m"}, {"pooled"})
+                           .ends("Flatten", {"pooled"}, {"raw"})
+                           .ends(type, {of}, {"beside"})
+                           .whole();
+    return model.graph.signature.kind.outputs()[0].kind;
+  };
+  EXPECT_EQ(kind_beside("Relu", "raw"), OutputKind::logits);
+  EXPECT_EQ(kind_beside("Softmax", "raw"), OutputKind::values);
+  EXPECT_EQ(kind_beside("Sigmoid", "raw"), OutputKind::values);
+  EXPECT_EQ(kind_beside("Sigmoid", "m"), OutputKind::logits);  // of a map
 }
 
 TEST(SeveralOutputs, AMapOfTheImagesSizeIsOfClasses) {
