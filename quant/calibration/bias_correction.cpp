@@ -17,13 +17,6 @@ namespace {
 using models::Graph;
 using models::NodeId;
 
-// Mean over the images and places of a layer's output, per channel: [C]. A linear layer has its
-// channels last, whatever the tensor that it acts on.
-at::Tensor channel_means(const models::Node& layer, const at::Tensor& y) {
-  return models::is<models::Conv2d>(layer) ? y.mean({0, 2, 3})
-                                           : y.reshape({-1, y.size(-1)}).mean(0);
-}
-
 bool is_shared(const Graph& graph, const std::string& parameter) {
   int uses = 0;
   for (const auto& node : graph.nodes)
@@ -68,6 +61,11 @@ Quantizers quantizers_before(const Student& student, const WeightSite& site) {
 }
 
 }  // namespace
+
+at::Tensor channel_means(const models::Node& layer, const at::Tensor& x) {
+  return models::is<models::Conv2d>(layer) ? x.mean({0, 2, 3})
+                                           : x.reshape({-1, x.size(-1)}).mean(0);
+}
 
 void set_own(Student& student, const models::Model& teacher, NodeId id, const std::string& role,
              const at::Tensor& value) {

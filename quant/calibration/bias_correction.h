@@ -27,6 +27,10 @@ struct LayerInput {
 // What BatchNorm statistics imply for the inputs of all weight_sites(student).
 std::vector<LayerInput> infer_layer_inputs(const Student& student, const models::Model& teacher);
 
+// Mean over the images and places of what a layer reads or writes, per channel: [C]. A linear layer
+// has its channels last, whatever the tensor that it acts on.
+at::Tensor channel_means(const models::Node& layer, const at::Tensor& x);
+
 // All layers.
 void correct_bias(Student& student, const models::Model& teacher,
                   const std::vector<LayerInput>& inputs);

@@ -69,12 +69,6 @@ class RoundingWalk {
     }
   }
 
-  // One value a channel; of a tensor without a map each value is one.
-  static at::Tensor channel_variance(const LayerInput& input) {
-    const auto& v = input.variance;
-    return (v.dim() == 4 ? v.mean({0, 2, 3}) : v.flatten()).to(at::kDouble);
-  }
-
   // `alone`: nothing before it is quantized.
   InputMoments input_moments(const Block& block, std::size_t index, NodeId layer,
                              bool alone = false) const {
@@ -88,7 +82,8 @@ class RoundingWalk {
       const auto x = run_part(before, teacher_.parameters, values_.of_float()[i]);
       sum.add(x, alone ? x : run_part(students, job_.student.parameters, values_.of_student()[i]));
     }
-    return with_variance(sum.moments(), channel_variance(known_[index]));
+    const auto known = channel_means(node, known_[index].variance);
+    return with_variance(sum.moments(), known.to(at::kDouble));
   }
 
   void stop_if_asked(std::size_t index) const {

@@ -107,6 +107,31 @@ TEST(RoundLayers, ThatShareAWeightShareWhatIsDecided) {
   EXPECT_EQ(quantized.size(), 4U);
 }
 
+// A linear layer that reads tokens [N, 16, 8] has its channels last.
+TEST(RoundLayers, RoundLinearLayersOfTokens) {
+  test::NetworkBuilder net;
+  auto x = net.conv_bn_relu("stem", net.input(), 3, 8);
+  x = net.op("pool", models::MaxPool{{3, 3}, {3, 3}}, {x});
+  x = net.op("tokens", models::Transpose{{0, 2, 1}},
+             {net.op("places", models::Reshape{{8, 16}}, {x})});
+  x = net.relu("relu", net.linear("wide", x, 8, 12));
+  x = net.op("mean", models::Reduce{models::ReduceKind::mean, {1}, false}, {x});
+  Rounding r(net.finish(net.linear("fc", x, 12, 10)));
+  const auto images = r.job().images;
+  const auto error = [&] {
+    const at::NoGradGuard no_grad;
+    const auto exact = models::execute(r.teacher.graph, r.teacher.parameters, images);
+    return models::execute(r.student.graph, r.student.parameters, images)
+        .sub(exact)
+        .square()
+        .mean()
+        .item<double>();
+  };
+  const auto before = error();
+  r.run();
+  EXPECT_LT(error(), before);
+}
+
 struct StopAt : Observer {
   void on_progress(const Progress&) override { ++seen; }
   bool stop_requested() override { return seen == layer; }
