@@ -53,9 +53,14 @@ PooledResult pool(const std::vector<SyntheticResult>& results) {
 
 bool is_better(const std::vector<SyntheticResult>& now,
                const std::vector<SyntheticResult>& before) {
+  return pool(now).divergence < pool(before).divergence;
+}
+
+bool is_better_on_each(const std::vector<SyntheticResult>& now,
+                       const std::vector<SyntheticResult>& before) {
   for (std::size_t kind = 0; kind < now.size(); ++kind)
     if (!(now[kind].divergence <= kMostIncrease * before[kind].divergence)) return false;
-  return pool(now).divergence < pool(before).divergence;
+  return is_better(now, before);
 }
 
 }  // namespace zsq::pipeline

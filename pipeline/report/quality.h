@@ -28,8 +28,11 @@ struct PooledResult {
 };
 PooledResult pool(const std::vector<SyntheticResult>& results);
 
-// Whether the divergence of `now` is smaller, and the KL on no kind more than 5 % larger: what
-// learns from one kind of images fits that kind. Both have the same kinds in the same order.
+// Whether the divergence of `now` is smaller. Both have the same kinds in the same order.
 bool is_better(const std::vector<SyntheticResult>& now, const std::vector<SyntheticResult>& before);
+
+// And the KL on no kind more than 5 % larger: what learns from one kind of images fits that kind.
+bool is_better_on_each(const std::vector<SyntheticResult>& now,
+                       const std::vector<SyntheticResult>& before);
 
 }  // namespace zsq::pipeline

@@ -60,7 +60,7 @@ std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>
          [context, kind](quant::Student& student, RunState& state, const PartDone& done) {
            kind->run(*context, student, state, done);
          },
-         kind->needed, kind->judged_with && kind->judged_with == next, kind->trial,
+         kind->needed, kind->judged_with && kind->judged_with == next, kind->trial, kind->learns,
          next ? kind->most_share : 1});
   }
   return stages;

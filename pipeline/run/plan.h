@@ -16,6 +16,7 @@ struct Stage {
   std::function<void(quant::Student&, RunState&, const PartDone&)> run;
   bool needed = false, judged_with_next = false;   // as in StageKind
   void (*trial)(QuantOptions& options) = nullptr;  // as in StageKind
+  bool learns = false;                             // as in StageKind
   double most_share = 1;                           // as in StageKind
 };
 

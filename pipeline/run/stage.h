@@ -49,6 +49,9 @@ struct StageKind {
   // Options that the student has from this stage on: kept only if the stage helps, whether other
   // stages of the recipe are undone or not.
   void (*trial)(QuantOptions& options) = nullptr;
+  // Undone if the KL on one kind of held-out images rises, even if the mean over the kinds falls:
+  // for what follows gradients for many steps, and so comes to fit the images that it learns from.
+  bool learns = false;
   // Of the time that is left, for a stage that is often undone and has others after it: a run that
   // plans itself leaves it out if it needs more.
   double most_share = 1;

@@ -54,8 +54,9 @@ Progress as_measurement(const StageResult& result, std::int64_t number, std::int
 
 bool stays(const Run& run, const Stage& stage, const std::vector<SyntheticResult>& now,
            const std::vector<SyntheticResult>& before) {
-  if (stage.trial) return !before.empty() && is_better(now, before);
-  return stage.needed || !undoes_stages(run.recipe) || before.empty() || is_better(now, before);
+  if (stage.trial) return !before.empty() && is_better_on_each(now, before);
+  if (stage.needed || !undoes_stages(run.recipe) || before.empty()) return true;
+  return stage.learns ? is_better_on_each(now, before) : is_better(now, before);
 }
 
 class StageLoop {

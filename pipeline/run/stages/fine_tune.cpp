@@ -114,6 +114,7 @@ const StageKind kFineTuning{.name = [](const Recipe&) -> std::string { return "f
                             .applies = tuning_applies,
                             .seconds = tuning_seconds,
                             .memory = tuning_memory,
-                            .run = fine_tune};
+                            .run = fine_tune,
+                            .learns = true};
 
 }  // namespace zsq::pipeline

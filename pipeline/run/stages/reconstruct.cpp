@@ -110,6 +110,7 @@ const StageKind kReconstruction{
     .seconds = reconstruction_seconds,
     .memory = reconstruction_memory,
     .run = reconstruct,
+    .learns = true,
     .most_share = 0.25};
 
 }  // namespace zsq::pipeline

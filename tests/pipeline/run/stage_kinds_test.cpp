@@ -31,6 +31,12 @@ Names stages_of(const std::string& name, std::int64_t groups = 1) {
   return names;
 }
 
+// By gradients, many steps long: these come to fit the images that they see.
+TEST(StageKinds, OnlyReconstructionAndFineTuningLearn) {
+  for (const StageKind* kind : stage_kinds())
+    EXPECT_EQ(kind->learns, kind == &kReconstruction || kind == &kFineTuning);
+}
+
 TEST(StageKinds, ApplyAsTheRecipeSays) {
   EXPECT_EQ(stages_of("instant"), (Names{"statistics and SQuant rounding"}));
   EXPECT_EQ(stages_of("instant+gptq"), (Names{"GPTQ-style rounding", "calibration"}));
