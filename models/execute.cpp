@@ -54,6 +54,11 @@ at::Tensor pad_spatial(const at::Tensor& x, const Pads& pads, double value) {
   return at::constant_pad_nd(x, {pads[1], pads[3], pads[0], pads[2]}, value);
 }
 
+// Nothing else sees its values, nor will a backward pass: they may be overwritten.
+bool is_own(const at::Tensor& x) {
+  return x.use_count() == 1 && x.storage().use_count() == 1 && !x.requires_grad();
+}
+
 // One node's value from the values of its inputs.
 class Evaluate {
  public:
@@ -87,8 +92,10 @@ class Evaluate {
       return at::minimum(at::clamp_min(in_[0], op.lo), parameter("upper"));
     }
     const bool above = std::isfinite(op.hi), below = std::isfinite(op.lo);
-    if (op.lo == 0 && !above) return at::relu(in_[0]);
-    if (above && below) return at::hardtanh(in_[0], op.lo, op.hi);
+    at::Tensor own = is_own(in_[0]) ? in_[0] : at::Tensor();
+    if (op.lo == 0 && !above) return own.defined() ? at::relu_(own) : at::relu(in_[0]);
+    if (above && below)
+      return own.defined() ? at::hardtanh_(own, op.lo, op.hi) : at::hardtanh(in_[0], op.lo, op.hi);
     return at::clamp(in_[0], below ? std::optional<at::Scalar>(op.lo) : std::nullopt,
                      above ? std::optional<at::Scalar>(op.hi) : std::nullopt);
   }
@@ -206,9 +213,8 @@ std::vector<std::size_t> last_uses(const Graph& graph, const Taps* taps) {
     for (const auto input : graph.nodes[id].inputs) last[static_cast<std::size_t>(input)] = id;
   }
   last[static_cast<std::size_t>(graph.output)] = graph.nodes.size();
-  if (taps) {
+  if (taps)
     for (const auto tap : taps->nodes) last[static_cast<std::size_t>(tap)] = graph.nodes.size();
-  }
   return last;
 }
 
@@ -266,23 +272,19 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
       values[id] = input;
       continue;
     }
-    for (const auto source : node.inputs) {
+    for (const auto source : node.inputs)
       inputs.push_back(values[static_cast<std::size_t>(source)]);
-    }
-    values[id] = execute_node(node, inputs, parameters, precision);
-    for (const auto source : node.inputs) {
-      if (last[static_cast<std::size_t>(source)] == id) {
+    for (const auto source : node.inputs)
+      if (last[static_cast<std::size_t>(source)] == id)
         values[static_cast<std::size_t>(source)].reset();
-      }
-    }
+    values[id] = execute_node(node, inputs, parameters, precision);
     if (last[id] == id) values[id].reset();
     inputs.clear();
   }
   if (taps) {
     taps->values.clear();
-    for (const auto tap : taps->nodes) {
+    for (const auto tap : taps->nodes)
       taps->values.push_back(values[static_cast<std::size_t>(tap)]);
-    }
   }
   const auto& output = values[static_cast<std::size_t>(graph.output)];
   return precision == Precision::bf16 ? output.to(at::kFloat) : output;
@@ -290,9 +292,8 @@ at::Tensor execute(const Graph& graph, const ParameterStore& parameters, const a
 
 std::vector<NodeId> batch_norm_inputs(const Graph& graph) {
   std::vector<NodeId> result;
-  for (const auto& node : graph.nodes) {
+  for (const auto& node : graph.nodes)
     if (is<BatchNorm>(node)) result.push_back(node.inputs[0]);
-  }
   return result;
 }
 

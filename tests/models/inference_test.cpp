@@ -59,6 +59,22 @@ TEST(Inference, LeavesABatchNormBehindAnotherOneThatSomethingElseReads) {
                            execute(model.graph, model.parameters, images), 1e-4, 1e-5));
 }
 
+// Clips write over what they read only if nothing else reads it: not the images of the caller, and
+// not what a sum takes as well.
+TEST(Inference, OverwritesNothingThatIsReadAgain) {
+  test::NetworkBuilder net({3, 6, 6});
+  const auto clipped = net.relu6("first", net.input());
+  const auto conv = net.conv("conv", clipped, 3, 4);
+  const auto sum = net.op("sum", Add{}, {net.relu("second", conv), conv});
+  const auto model = net.finish(net.relu("third", sum));
+  const auto images = test::normal({3, 3, 6, 6}, 5), before = images.clone();
+  const auto result = execute(model.graph, model.parameters, images);
+  EXPECT_TRUE(images.equal(before));
+  const Node& node = model.graph[conv];
+  const auto map = execute_node(node, {before.clamp(0, 6)}, model.parameters);
+  EXPECT_TRUE(at::allclose(result, map.add(map.clamp_min(0)).clamp_min(0), 1e-5, 1e-6));
+}
+
 // Counts its calls and passes on what it is given, as a quantizer would round it.
 class Counting : public CustomOp {
  public:
