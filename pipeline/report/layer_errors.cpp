@@ -57,18 +57,24 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
     quantizers.push_back(input_quantizers(student.graph, source));
     taps.nodes.push_back(teacher.graph.id_of(student.graph[source].name));
   }
+  // Convolutions want weights as the images lie, and these are used for all images.
+  const auto laid_out = [](const at::Tensor& t) {
+    return t.dim() == 4 ? t.contiguous(at::MemoryFormat::ChannelsLast) : t;
+  };
+  models::ParameterStore parameters = teacher.parameters;
   std::vector<at::Tensor> quantized;
-  for (const auto& site : sites)
+  for (const auto& site : sites) {
+    parameters.set(site.parameter, laid_out(parameters.at(site.parameter)));
     quantized.push_back(
-        site.op->forward({student.parameters.at(site.parameter)}, student.parameters));
+        laid_out(site.op->forward({student.parameters.at(site.parameter)}, student.parameters)));
+  }
   std::vector<Powers> outputs(sites.size());
   for (const at::Tensor& few : images.split(2)) {  // the values of all layers are kept at once
-    models::execute(teacher.graph, teacher.parameters, few, &taps);
+    models::execute(teacher.graph, parameters, laid_out(few), &taps);
     for (std::size_t i = 0; i < sites.size(); ++i) {
       const auto& layer = student.graph[sites[i].layer];
       at::Tensor input = taps.values[i];
-      const auto exact =
-          quant::apply_layer(layer, input, teacher.parameters.at(sites[i].parameter));
+      const auto exact = quant::apply_layer(layer, input, parameters.at(sites[i].parameter));
       for (const auto* op : quantizers[i]) input = op->forward({input}, student.parameters);
       outputs[i].add(exact, quant::apply_layer(layer, input, quantized[i]));
     }
@@ -76,7 +82,7 @@ std::map<std::string, LayerError> layer_errors(const models::Model& teacher,
   std::map<std::string, LayerError> errors;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     Powers weight;
-    weight.add(teacher.parameters.at(sites[i].parameter), quantized[i]);
+    weight.add(parameters.at(sites[i].parameter), quantized[i]);
     errors[student.graph[sites[i].layer].name] = {weight.decibels(), outputs[i].decibels()};
   }
   return errors;
