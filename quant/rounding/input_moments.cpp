@@ -2,9 +2,10 @@
 #include "quant/rounding/input_moments.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/im2col.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randperm.h>
 #include <ATen/ops/where.h>
@@ -19,15 +20,35 @@ namespace {
 constexpr std::int64_t kPatchValues = 1 << 24;  // at a time
 constexpr double kLargestFactor = 8;
 
-// [N, G, K, positions]
-at::Tensor patches_of(const models::Node& layer, const std::vector<std::int64_t>& weight,
-                      const at::Tensor& x) {
-  const auto* conv = models::get_if<models::Conv2d>(layer);
-  if (!conv) return x.reshape({-1, 1, weight[1], 1});
-  const auto& pads = conv->pads;
-  const auto padded = at::constant_pad_nd(x, {pads[1], pads[3], pads[0], pads[2]});
-  return at::im2col(padded, {weight[2], weight[3]}, conv->dilation, {0, 0}, conv->stride)
-      .reshape({x.size(0), conv->groups, weight[1] * weight[2] * weight[3], -1});
+// Positions of a kernel along one dimension.
+std::int64_t steps(std::int64_t size, std::int64_t taps, std::int64_t dilation,
+                   std::int64_t stride) {
+  return (size - dilation * (taps - 1) - 1) / stride + 1;
+}
+
+at::Tensor padded(const models::Conv2d& conv, const at::Tensor& x) {
+  const auto& pads = conv.pads;
+  return at::constant_pad_nd(x, {pads[1], pads[3], pads[0], pads[2]});
+}
+
+// Patches at these of the layer's positions, which lie in rows of `columns`: padded x [N, C, H, W]
+// -> [G, K, N * positions]. No other values are read: of a large map most positions are left out.
+at::Tensor patches_at(const models::Conv2d& conv, const std::vector<std::int64_t>& weight,
+                      const at::Tensor& x, const at::Tensor& positions, std::int64_t columns) {
+  const auto width = x.size(3), taps = weight[2] * weight[3];
+  const auto count = [&](std::int64_t n) { return at::arange(n, positions.options()); };
+  const auto first = positions.div(columns, "floor").mul(conv.stride[0] * width) +
+                     positions.remainder(columns).mul(conv.stride[1]);
+  const auto tap = count(weight[2]).mul(conv.dilation[0] * width).unsqueeze(1) +
+                   count(weight[3]).mul(conv.dilation[1]);
+  const auto index = (tap.view({-1, 1}) + first).view({-1});
+  return x.permute({0, 2, 3, 1})
+      .reshape({x.size(0), -1, x.size(1)})
+      .index_select(1, index)
+      .view({x.size(0), taps, -1, conv.groups, weight[1]})
+      .permute({3, 4, 1, 0, 2})
+      .reshape({conv.groups, weight[1] * taps, -1})
+      .contiguous();
 }
 
 }  // namespace
@@ -51,18 +72,24 @@ void InputMomentsSum::add(const at::Tensor& x, const at::Tensor& x_hat) {
 }
 
 void InputMomentsSum::add_patches(const at::Tensor& x, const at::Tensor& x_hat) {
-  auto a = patches_of(layer_, weight_shape_, x), b = patches_of(layer_, weight_shape_, x_hat);
-  if (a.size(3) > positions_) {
-    const auto chosen =
-        at::randperm(a.size(3), draws_, at::kLong).narrow(0, 0, positions_).to(a.device());
-    a = a.index_select(3, chosen);
-    b = b.index_select(3, chosen);
+  at::Tensor a, b;
+  if (const auto* conv = models::get_if<models::Conv2d>(layer_)) {
+    const auto wide = padded(*conv, x), wide_hat = padded(*conv, x_hat);
+    const auto extent = [&](int i) {
+      return steps(wide.size(2 + i), weight_shape_[static_cast<std::size_t>(2 + i)],
+                   conv->dilation[i], conv->stride[i]);
+    };
+    const auto columns = extent(1), all = extent(0) * columns;
+    const auto positions = all > positions_
+                               ? at::randperm(all, draws_, at::kLong).narrow(0, 0, positions_)
+                               : at::arange(all, at::kLong);
+    const auto places = positions.to(x.device());
+    a = patches_at(*conv, weight_shape_, wide, places, columns);
+    b = patches_at(*conv, weight_shape_, wide_hat, places, columns);
+  } else {
+    a = x.reshape({-1, weight_shape_[1]}).t().unsqueeze(0);
+    b = x_hat.reshape({-1, weight_shape_[1]}).t().unsqueeze(0);
   }
-  const auto flat = [](const at::Tensor& t) {  // [G, K, N * positions]
-    return t.permute({1, 2, 0, 3}).reshape({t.size(1), t.size(2), -1});
-  };
-  a = flat(a);
-  b = flat(b);
   if (!origin_.defined()) {
     origin_ = b.mean(2, true);
     float_origin_ = a.mean(2, true);
