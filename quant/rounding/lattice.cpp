@@ -14,6 +14,8 @@
 #include <limits>
 #include <vector>
 
+#include "cuda_kernels/cpu_loops.h"
+
 namespace zsq::quant {
 namespace {
 
@@ -26,7 +28,7 @@ struct Grid {
   const double *lowest, *highest;                  // of each code
   const double *levels = nullptr, *end = nullptr;  // of a table, else null
 
-  double nearest(std::int64_t j, double steps) const {
+  ZSQ_INLINED double nearest(std::int64_t j, double steps) const {
     if (!levels) return std::clamp(std::nearbyint(steps), lowest[j], highest[j]);
     const double* next = std::lower_bound(levels, end, steps);
     if (next == levels) return *next;
@@ -108,7 +110,8 @@ class Tree {
 };
 
 // Single codes of one row; `pull` holds A v and is kept up to date.
-void descend(const double* matrix, std::int64_t n, const Grid& grid, double* codes, double* pull) {
+ZSQ_VECTORIZED void descend(const double* __restrict matrix, std::int64_t n, Grid grid,
+                            double* __restrict codes, double* __restrict pull) {
   bool changed = true;
   for (std::int64_t sweep = 0; changed && sweep < kSweeps; ++sweep) {
     changed = false;
@@ -118,9 +121,23 @@ void descend(const double* matrix, std::int64_t n, const Grid& grid, double* cod
       if (step == 0 || std::abs(step) * own * grid.scale * (1 - 1e-9) >= 2 * std::abs(pull[j]))
         continue;  // equally good: it stays
       codes[j] += step;
-      for (std::int64_t i = 0; i < n; ++i) pull[i] += step * grid.scale * matrix[j * n + i];
+      const double change = step * grid.scale;
+      for (std::int64_t i = 0; i < n; ++i) pull[i] += change * matrix[j * n + i];
       changed = true;
     }
+  }
+}
+
+// The codes [begin, end) of one row, the last one first.
+ZSQ_VECTORIZED void take_planes(const double* __restrict unit, std::int64_t n, Grid grid,
+                                std::int64_t begin, std::int64_t end,
+                                const double* __restrict target, double* __restrict moved,
+                                double* __restrict codes, double* __restrict errors) {
+  for (std::int64_t j = end - 1; j >= begin; --j) {
+    codes[j] = grid.nearest(j, (target[j] - moved[j]) / grid.scale);
+    const double error = codes[j] * grid.scale - target[j];
+    errors[j] = error;
+    for (std::int64_t i = begin; i < j; ++i) moved[i] += error * unit[j * n + i];
   }
 }
 
@@ -152,11 +169,7 @@ at::Tensor CodeLattice::nearest_planes(const at::Tensor& target, const CodeGrids
       for (std::int64_t row = first; row < last; ++row) {
         const Grid grid = grid_at(grids, row);
         const std::int64_t at = row * n;
-        for (std::int64_t j = end - 1; j >= begin; --j) {
-          c[at + j] = grid.nearest(j, (t[at + j] - m[at + j]) / grid.scale);
-          e[at + j] = c[at + j] * grid.scale - t[at + j];
-          for (std::int64_t i = begin; i < j; ++i) m[at + i] += e[at + j] * unit[j * n + i];
-        }
+        take_planes(unit, n, grid, begin, end, t + at, m + at, c + at, e + at);
       }
     });
     if (begin > 0)
