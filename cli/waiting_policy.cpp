@@ -19,7 +19,7 @@
 
 namespace {
 
-char spin_count[] = "GOMP_SPINCOUNT=10000";
+char spin_count[] = "GOMP_SPINCOUNT=2000";
 
 bool begins_with(const char* text, const char* start) {
   return std::strncmp(text, start, std::strlen(start)) == 0;

@@ -69,7 +69,7 @@ def _bounded_waiting() -> Iterator[None]:
     if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
         yield
         return
-    os.environ["GOMP_SPINCOUNT"] = "10000"
+    os.environ["GOMP_SPINCOUNT"] = "2000"
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ class WaitingPolicy : public Cli {
   }
 };
 
-TEST_F(WaitingPolicy, IsBounded) { EXPECT_EQ(spins(""), "10000"); }
+TEST_F(WaitingPolicy, IsBounded) { EXPECT_EQ(spins(""), "2000"); }
 
 TEST_F(WaitingPolicy, IsTheUsersWhereTheySetIt) {
   EXPECT_EQ(spins("GOMP_SPINCOUNT=7"), "7");
@@ -39,7 +39,7 @@ TEST_F(WaitingPolicy, LeavesArgumentsAndVariablesAsTheyAre) {
   expect_error(2, "inspect 'no such file.onnx'", {"no such file.onnx"});
   std::string variables;
   for (int i = 0; i < 300; ++i) variables += "ZSQ_TEST_" + std::to_string(i) + "=1 ";
-  EXPECT_EQ(spins(variables), "10000");
+  EXPECT_EQ(spins(variables), "2000");
 }
 
 }  // namespace
