@@ -6,8 +6,10 @@
 namespace zsq {
 namespace {
 
-constexpr std::int64_t kBitsWithoutLoss = 6;  // instant is within a standard error of float
-constexpr std::int64_t kBitsOfTables = 4;     // of the table `normal`, which has 16 levels
+constexpr std::int64_t kBitsWithoutLoss = 8;  // instant is within a standard error of float
+// More multiplications would gain little, and dead leaves alone would lose what rounding gains.
+constexpr std::int64_t kBitsWithoutCopies = 6;
+constexpr std::int64_t kBitsOfTables = 4;  // of the table `normal`, which has 16 levels
 
 std::string training_free(Effort effort, std::int64_t weights, std::int64_t activations) {
   if (effort == Effort::seconds || std::min(weights, activations) >= kBitsWithoutLoss)
@@ -28,10 +30,14 @@ Recipe load_effort(Effort effort, const std::vector<std::string>& overrides) {
   std::vector<std::string> settings{"quantize.weights.num_bits=" + std::to_string(weights),
                                     "quantize.activations.num_bits=" + std::to_string(activations)};
   if (effort == Effort::half_hour) settings.emplace_back("process.time_budget=30min");
-  if (name.ends_with("+channel_correction") && effort == Effort::minutes)
-    settings.emplace_back("quantize.split_expansion=20");
-  if (name.ends_with("+channel_correction") && effort == Effort::minute)
-    settings.emplace_back("generate.images.source=dead_leaves");  // which take no time
+  if (name.ends_with("+channel_correction")) {
+    if (std::min(weights, activations) >= kBitsWithoutCopies)
+      settings.emplace_back("quantize.split_expansion=0");
+    else if (effort == Effort::minutes)
+      settings.emplace_back("quantize.split_expansion=20");
+    else
+      settings.emplace_back("generate.images.source=dead_leaves");  // which take no time
+  }
   settings.insert(settings.end(), overrides.begin(), overrides.end());
   return load_recipe(name, settings);
 }
