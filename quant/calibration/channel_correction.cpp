@@ -51,7 +51,8 @@ class PairMoments {
       add_rows(teacher, student);
     else
       add_products(teacher, student);
-    values_ += static_cast<double>(teacher.numel() / origin_.numel());
+    const auto places = teacher.numel() / origin_.numel();
+    values_ += static_cast<double>(places);
   }
 
   // f and the shift that goes with it, f64 [C].

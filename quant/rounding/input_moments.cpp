@@ -75,8 +75,8 @@ void InputMomentsSum::add_patches(const at::Tensor& x, const at::Tensor& x_hat) 
   at::Tensor a, b;
   if (const auto* conv = models::get_if<models::Conv2d>(layer_)) {
     const auto wide = padded(*conv, x), wide_hat = padded(*conv, x_hat);
-    const auto extent = [&](int i) {
-      return steps(wide.size(2 + i), weight_shape_[static_cast<std::size_t>(2 + i)],
+    const auto extent = [&](std::size_t i) {
+      return steps(wide.size(static_cast<std::int64_t>(i) + 2), weight_shape_[i + 2],
                    conv->dilation[i], conv->stride[i]);
     };
     const auto columns = extent(1), all = extent(0) * columns;
