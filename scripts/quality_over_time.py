@@ -53,25 +53,22 @@ def mean(rows, key):
 class Diagram:
     """`key` of the runs of one network against seconds."""
 
-    def __init__(self, rows, key, title, logarithmic):
-        self.runs, self.key, self.title, self.logarithmic = groups(rows), key, title, logarithmic
+    def __init__(self, rows, key, title):
+        self.runs, self.key, self.title = groups(rows), key, title
         seconds, values = [row["seconds"] for row in rows], [row[key] for row in rows]
         self.x_range = (min(seconds) / 1.3, max(seconds) * 1.3)
         margin = 0.1 * (max(values) - min(values)) or 1
-        self.y_range = (min(values) / 1.2, max(values) * 1.2) if logarithmic else (min(values) - margin, max(values) + margin)
+        self.y_range = (min(values) - margin, max(values) + margin)
 
     def place(self, x, y):
-        def share(value, bounds, logarithmic):
-            value, low, high = (math.log(v) if logarithmic else v for v in (value, *bounds))
+        def share(value, low, high):
             return (value - low) / (high - low)
-        return (LEFT + share(x, self.x_range, True) * (WIDTH - LEFT - RIGHT),
-                HEIGHT - BOTTOM - share(y, self.y_range, self.logarithmic) * (HEIGHT - TOP - BOTTOM))
+        return (LEFT + share(math.log(x), *map(math.log, self.x_range)) * (WIDTH - LEFT - RIGHT),
+                HEIGHT - BOTTOM - share(y, *self.y_range) * (HEIGHT - TOP - BOTTOM))
 
     def y_ticks(self):
-        if self.logarithmic:
-            return list(ticks(*self.y_range))
         low, high = self.y_range
-        step = next(s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if (high - low) / s <= 6)
+        step = next(s for s in ticks(0.001, 100) if (high - low) / s <= 6)
         return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
     def draw(self):
@@ -82,7 +79,7 @@ class Diagram:
         for y in self.y_ticks():
             height = self.place(self.x_range[0], y)[1]
             yield f'<path d="M{LEFT} {height:.1f}h-4" stroke="{INK}"/>'
-            yield text(LEFT - 8, height + 4, f"{y:g}", "end")
+            yield text(LEFT - 8, height + 4, f"{y:.4g}", "end")
         for x in ticks(*self.x_range):
             at = self.place(x, self.y_range[0])[0]
             yield f'<path d="M{at:.1f} {bottom}v4" stroke="{INK}"/>'
@@ -94,7 +91,9 @@ class Diagram:
             ends = [self.place(1, end(row[self.key] for row in rows))[1] for end in (min, max)]
             yield f'<path d="M{x:.1f} {ends[0]:.1f}V{ends[1]:.1f}" stroke="{colour}"/>'
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}" stroke="{colour}"/>'
-            yield text(x + 7, y - 6, run if run in EFFORTS else f"auto {run}", "end" if x > WIDTH - 90 else "start", 10)
+            left = x > WIDTH - 90
+            name, down = (run, -6) if run in EFFORTS else (f"auto {run}", 14)
+            yield text(x + (-7 if left else 7), y + down, name, "end" if left else "start", 10)
             if run not in EFFORTS:
                 line.append(f"{x:.1f} {y:.1f}")
         if line:
@@ -104,8 +103,8 @@ class Diagram:
 def svg(networks):
     parts = []
     for row, (name, rows) in enumerate(networks.items()):
-        for column, diagram in enumerate((Diagram(rows, "kl", f"{name}: KL to float", True),
-                                          Diagram(rows, "top1", f"{name}: top-1, %", False))):
+        for column, diagram in enumerate((Diagram(rows, "kl", f"{name}: KL to float"),
+                                          Diagram(rows, "top1", f"{name}: top-1, %"))):
             parts += [f'<g transform="translate({column * WIDTH} {row * HEIGHT})">', *diagram.draw(), "</g>"]
     width, height = 2 * WIDTH, len(networks) * HEIGHT
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
