@@ -16,7 +16,7 @@ namespace zsq::quant {
 // Every HardSwish or SiLU between a BatchNorm that nothing else reads and convolutions or linear
 // layers with weights of their own, pools, resizing, zero padding, sums, products and joins of
 // channels between them; where the channels of x, y and what is added together gain a bit or more
-// on average.
+// on average. SiLU only where the statistics are those of training.
 models::Model scale_gates(models::Model model);
 
 }  // namespace zsq::quant

@@ -141,6 +141,9 @@ TEST(ScaleGates, OfSiluAndWhatIsAddedToItLeaveTheNetworkAsItIs) {
   const auto& gamma = scaled.parameters.at("two.out.bn.gamma");
   EXPECT_FALSE(gamma.equal(model.parameters.at("two.out.bn.gamma")));
   EXPECT_EQ(scaled_sigmoids(scale_gates(silu_with_shortcuts(false))), 0);
+  auto of_images = silu_with_shortcuts(true);
+  of_images.statistics_of_images = true;
+  EXPECT_EQ(scaled_sigmoids(scale_gates(of_images)), 0);
 }
 
 TEST(ScaleGates, NeedChannelsOfDifferentWidths) {
