@@ -5,8 +5,6 @@
 #include "pipeline/run/stage.h"
 
 namespace zsq::pipeline {
-namespace {}  // namespace
-
 std::span<const StageKind* const> stage_kinds() {
   static constexpr std::array kinds{&kFirstCalibration, &kFirstValueRanges, &kRounding,
                                     &kCalibration,      &kValueRanges,      &kChannelCorrection,
