@@ -172,8 +172,8 @@ class Check {
     const std::int64_t half = (options_.images + 1) / 2;
     recipe_.process.agreement_images = std::max(recipe_.process.agreement_images, half);
     std::vector<at::Tensor> images;
-    for (const HeldOutImages& kind :
-         held_out_images(teacher, text_in(run_, "source_sha256"), recipe_, {}, observer_))
+    for (const HeldOutImages& kind : held_out_images(teacher, text_in(run_, "source_sha256"),
+                                                     recipe_, HeldOutUse::choices, {}, observer_))
       images.push_back(kind.images.narrow(0, 0, std::min(half, kind.images.size(0))));
     return at::cat(images).narrow(0, 0, std::min(options_.images, total(images)));
   }

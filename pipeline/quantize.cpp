@@ -27,8 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace pipeline;
 
-// A few images: every layer is computed twice for each.
-constexpr std::int64_t kImagesForLayerErrors = 8;
+// Every layer is computed twice for each image: eight, or as few as four with so many pixels in
+// all.
+constexpr std::int64_t kPixelsForLayerErrors = 4 * 224 * 224;
 
 std::optional<MixedResult> choose_bits_if_asked(Run& run) {
   const MixedOptions& mixed = run.recipe.mixed;
@@ -84,8 +85,10 @@ void describe_quality(const Run& run, const RunState& state, const quant::Studen
   const PooledResult all = pool(report.synthetic);
   report.agreement = all.agreement;
   report.divergence = all.divergence;
-  const auto errors = layer_errors(run.teacher, student,
-                                   run.held_out.front().images.slice(0, 0, kImagesForLayerErrors));
+  const at::Tensor& leaves = run.held_out.front().images;
+  const auto few =
+      std::clamp<std::int64_t>(kPixelsForLayerErrors / (leaves.size(2) * leaves.size(3)), 4, 8);
+  const auto errors = layer_errors(run.teacher, student, leaves.slice(0, 0, few));
   double lowest = std::numeric_limits<double>::infinity();
   for (LayerResult& layer : report.layers) {
     const auto found = errors.find(layer.name);
@@ -147,6 +150,13 @@ bool open_output(Run& run, const QuantizeOptions& options, Observer& observer) {
   return parallel::agreed(ranks, parallel::is_first(ranks) && open());
 }
 
+// Stages after the first are judged.
+HeldOutUse use_of_images(const Run& run) {
+  const auto stages = std::ranges::count_if(
+      stage_kinds(), [&](const StageKind* kind) { return kind->applies(run.recipe, run.teacher); });
+  return stages > 1 ? HeldOutUse::choices : HeldOutUse::report;
+}
+
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,
                                const fs::path& output, Observer& observer) {
   Recorder recorder(observer);
@@ -167,7 +177,8 @@ QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& opt
                               std::string_view(to_yaml(run.recipe)));
 
   quant::Student student = quant::insert_quantizers(run.teacher, run.recipe.quantize);
-  run.held_out = held_out_images(run.source, run.sha256, run.recipe, run.bank.held_out, observer);
+  run.held_out = held_out_images(run.source, run.sha256, run.recipe, use_of_images(run),
+                                 run.bank.held_out, observer);
   std::optional<train::TrainReport> trained;
   const std::vector<Stage> stages = plan_stages(run, trained);
   const Identity identity = identity_of(run.recipe);

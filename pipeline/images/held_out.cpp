@@ -18,11 +18,13 @@
 namespace zsq::pipeline {
 namespace {
 
-constexpr std::int64_t kLeastImages = 16;
+constexpr std::int64_t kLeastImages = 16, kLeastLeaves = 32;
 // For each wanted optimised image: 64 take at most 20 s on two CPU cores, unless the least number
 // of them takes longer; a quarter of that where no stage is judged by them.
 constexpr double kToJudge = 8e9, kToReport = 2e9;
-constexpr double kBytesAtOnce = 400e6;
+// For each wanted dead-leaves image, which takes one forward pass of either network.
+constexpr double kLeavesToReport = 1.9e8;
+constexpr double kBytesAtOnce = 800e6;
 // A forward pass, and a backward pass to the pixels that costs as much.
 constexpr double kPassesPerStep = 2;
 
@@ -36,12 +38,16 @@ std::int64_t wanted_images(const models::Model& teacher, const Recipe& recipe) {
   return std::min(recipe.process.agreement_images, std::max(kLeast, room));
 }
 
-// As many of the wanted images as have room.
-std::int64_t affordable(double macs, std::int64_t wanted, std::int64_t steps, double each) {
-  const double image = kPassesPerStep * static_cast<double>(steps) * macs;
+double multiply_accumulates_of(const models::Model& teacher) {
+  const auto macs = models::multiply_accumulates(teacher);
+  return std::accumulate(macs.begin(), macs.end(), 0.0);
+}
+
+// As many of the wanted images as have room, of which each takes `image` multiply-accumulates.
+std::int64_t affordable(double image, std::int64_t wanted, double each, std::int64_t least) {
   const double room = each * static_cast<double>(wanted);
-  return std::clamp(static_cast<std::int64_t>(room / std::max(image, 1.0)),
-                    std::min(wanted, kLeastImages), wanted);
+  return std::clamp(static_cast<std::int64_t>(room / std::max(image, 1.0)), std::min(wanted, least),
+                    wanted);
 }
 
 at::Tensor optimised(const models::Model& teacher, const std::string& sha256, const Recipe& recipe,
@@ -61,17 +67,19 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   return distilled_images(teacher, sha256, own, set, observer);
 }
 
-at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe) {
-  return pipeline::dead_leaves(teacher, recipe, 0, wanted_images(teacher, recipe),
+at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe, HeldOutUse use) {
+  return pipeline::dead_leaves(teacher, recipe, 0, leaves_to_measure(teacher, recipe, use),
                                stream_seed(0, "held_out", 0));
 }
 
 }  // namespace
 
 OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe) {
-  const auto macs = models::multiply_accumulates(teacher);
-  const double all = std::accumulate(macs.begin(), macs.end(), 0.0);
   const std::int64_t wanted = wanted_images(teacher, recipe);
+  const double step = kPassesPerStep * multiply_accumulates_of(teacher);
+  const auto room_for = [&](std::int64_t steps, double each) {
+    return affordable(static_cast<double>(steps) * step, wanted, each, kLeastImages);
+  };
   const std::int64_t steps = load_recipe("optimised_leaves").images.steps;
   // A run in a hurry has stages that differ by much, which few images tell apart.
   constexpr double kHurry = 120;  // seconds
@@ -79,19 +87,24 @@ OptimisedImages optimised_images(const models::Model& teacher, const Recipe& rec
   const bool judges = (budget == 0 || budget >= kHurry) &&
                       (recipe.process.automatic || recipe.finetune.iterations > 0 ||
                        recipe.reconstruct.iterations > 0);
-  if (judges) return {affordable(all, wanted, steps, kToJudge), steps};
-  const bool enough = affordable(all, wanted, steps, kToReport) == wanted;
-  const std::int64_t fewer = enough ? steps : steps / 2;
-  return {affordable(all, wanted, fewer, kToReport), fewer};
+  if (judges) return {room_for(steps, kToJudge), steps};
+  const std::int64_t fewer = room_for(steps, kToReport) == wanted ? steps : steps / 2;
+  return {room_for(fewer, kToReport), fewer};
+}
+
+std::int64_t leaves_to_measure(const models::Model& teacher, const Recipe& recipe, HeldOutUse use) {
+  const std::int64_t wanted = wanted_images(teacher, recipe);
+  if (use == HeldOutUse::choices) return wanted;
+  return affordable(multiply_accumulates_of(teacher), wanted, kLeavesToReport, kLeastLeaves);
 }
 
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
-                                           const Recipe& recipe, const at::Tensor& from_bank,
-                                           Observer& observer) {
+                                           const Recipe& recipe, HeldOutUse use,
+                                           const at::Tensor& from_bank, Observer& observer) {
   const std::int64_t wanted = wanted_images(teacher, recipe);
   if (wanted == 0) return {};
   std::vector<HeldOutImages> kinds{
-      {"dead_leaves", held_out_leaves(teacher, recipe), {}},
+      {"dead_leaves", held_out_leaves(teacher, recipe, use), {}},
       {"optimised",
        from_bank.defined() && from_bank.size(0) > 0
            ? from_bank.narrow(0, 0, std::min(wanted, from_bank.size(0)))

@@ -28,10 +28,15 @@ struct OptimisedImages {
 };
 OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe);
 
-// process.agreement_images of each kind; empty if that is 0. Optimised ones are kept in the cache
-// folder. `from_bank`: what a bank holds out; undefined: none.
+// What dead leaves are for. To report on a finished run, a large network has fewer than
+// process.agreement_images, at least 32.
+enum class HeldOutUse { choices, report };
+std::int64_t leaves_to_measure(const models::Model& teacher, const Recipe& recipe, HeldOutUse use);
+
+// process.agreement_images of each kind, or fewer (above); empty if that is 0. Optimised ones are
+// kept in the cache folder. `from_bank`: what a bank holds out; undefined: none.
 std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const std::string& sha256,
-                                           const Recipe& recipe, const at::Tensor& from_bank,
-                                           Observer& observer);
+                                           const Recipe& recipe, HeldOutUse use,
+                                           const at::Tensor& from_bank, Observer& observer);
 
 }  // namespace zsq::pipeline

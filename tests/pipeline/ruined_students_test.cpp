@@ -179,7 +179,8 @@ TEST_F(RuinedStudents, AreNeverCalledGood) {
   for (const Ending& end : endings()) {
     const auto teacher = with_ending(trained_->model, end);
     const auto real = models::execute(teacher.graph, teacher.parameters, trained_->test.images);
-    const auto held_out = held_out_images(teacher, end.name, recipe, {}, observer);
+    const auto held_out =
+        held_out_images(teacher, end.name, recipe, HeldOutUse::choices, {}, observer);
     const auto judge = [&](const Student& student, double& loss) {
       const at::NoGradGuard no_grad;
       loss = lost(end.output, real,

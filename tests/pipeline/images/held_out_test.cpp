@@ -25,7 +25,8 @@ TEST(HeldOutImages, OptimisedOnesAreAsManyAsLeavesAndHaveNothingInCommon) {
   setenv("ZSQ_CACHE", (folder / "cache").c_str(), 1);
   Observer observer;
   const auto network = test::train_tiny_network(0);
-  const auto kinds = held_out_images(network.model, "tiny", recipe_of(36), {}, observer);
+  const auto kinds =
+      held_out_images(network.model, "tiny", recipe_of(36), HeldOutUse::report, {}, observer);
   unsetenv("ZSQ_CACHE");
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(kinds[0].images.size(0), 36);
@@ -55,6 +56,18 @@ TEST(HeldOutImages, ALargeNetworkHasFewerAndWhereNothingIsJudgedByThemFewest) {
   EXPECT_EQ(of("efficientnet_lite0", "deploy"), Pair(33, 20));
 }
 
+TEST(HeldOutImages, AReportOnALargeNetworkTakesHalfOfTheLeavesThatChoicesTake) {
+  const auto of = [](const char* architecture, HeldOutUse use, std::int64_t wanted) {
+    return leaves_to_measure(models::build(architecture, {}, {.zero_weights = true}),
+                             recipe_of(wanted), use);
+  };
+  EXPECT_EQ(of("resnet20_cifar10", HeldOutUse::report, 64), 64);
+  EXPECT_EQ(of("efficientnet_lite0", HeldOutUse::report, 64), 32);
+  EXPECT_EQ(of("efficientnet_lite0", HeldOutUse::choices, 64), 64);
+  EXPECT_EQ(of("resnet50", HeldOutUse::report, 64), 32);
+  EXPECT_EQ(of("resnet50", HeldOutUse::report, 8), 8);
+}
+
 TEST(HeldOutImages, WhatABankHoldsOutStaysAsItIs) {
   Observer observer;
   const auto network = test::train_tiny_network(0);
@@ -62,7 +75,8 @@ TEST(HeldOutImages, WhatABankHoldsOutStaysAsItIs) {
   const auto bank = at::arange(5 * channels * height * width, at::kFloat)
                         .remainder(7)
                         .view({5, channels, height, width});
-  const auto kinds = held_out_images(network.model, "tiny", recipe_of(3), bank, observer);
+  const auto kinds =
+      held_out_images(network.model, "tiny", recipe_of(3), HeldOutUse::report, bank, observer);
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_TRUE(kinds[1].images.equal(bank.narrow(0, 0, 3)));
 }

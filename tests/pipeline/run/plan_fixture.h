@@ -29,7 +29,8 @@ class PlanTest : public testing::Test {
   TheRun make_run() {
     TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / "out", silent_);
     run.output.open("tiny", true, silent_);
-    run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, {}, silent_);
+    run.held_out =
+        held_out_images(run.teacher, run.sha256, run.recipe, HeldOutUse::choices, {}, silent_);
     return run;
   }
 

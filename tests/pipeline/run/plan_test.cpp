@@ -97,7 +97,8 @@ TEST_F(PlanTest, MakesImagesOnceForStagesThatWantAsMany) {
     } messages;
     TheRun run = prepare(folder_ / "shapes.onnx", options_, folder_ / images, messages);
     run.output.open("tiny", true, messages);
-    run.held_out = held_out_images(run.teacher, run.sha256, run.recipe, {}, silent_);
+    run.held_out =
+        held_out_images(run.teacher, run.sha256, run.recipe, HeldOutUse::choices, {}, silent_);
     auto student = test::quantized(run.teacher, run.recipe.quantize);
     std::optional<train::TrainReport> trained;
     const auto stages = plan_stages(run, trained);
