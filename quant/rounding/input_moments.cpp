@@ -10,7 +10,6 @@
 #include <ATen/ops/randperm.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 
@@ -47,8 +46,7 @@ at::Tensor patches_at(const models::Conv2d& conv, const std::vector<std::int64_t
       .index_select(1, index)
       .view({x.size(0), taps, -1, conv.groups, weight[1]})
       .permute({3, 4, 1, 0, 2})
-      .reshape({conv.groups, weight[1] * taps, -1})
-      .contiguous();
+      .reshape({conv.groups, weight[1] * taps, -1});
 }
 
 }  // namespace
@@ -71,21 +69,49 @@ void InputMomentsSum::add(const at::Tensor& x, const at::Tensor& x_hat) {
   }
 }
 
+InputMomentsSum::Places InputMomentsSum::draw_places(const models::Conv2d& conv,
+                                                     const at::Tensor& x) {
+  const auto extent = [&](std::size_t i) {
+    const auto size = x.size(static_cast<std::int64_t>(i) + 2) + conv.pads[i] + conv.pads[i + 2];
+    return steps(size, weight_shape_[i + 2], conv.dilation[i], conv.stride[i]);
+  };
+  const auto columns = extent(1), all = extent(0) * columns;
+  return {all > positions_ ? at::randperm(all, draws_, at::kLong).narrow(0, 0, positions_)
+                           : at::arange(all, at::kLong),
+          columns};
+}
+
+void InputMomentsSum::begin(std::int64_t groups, std::int64_t taps, at::Device device) {
+  const auto options = at::TensorOptions(device).dtype(at::kDouble);
+  const auto square = at::zeros({groups, taps, taps}, options);
+  const auto row = at::zeros({groups, taps}, options);
+  sums_ = {square, square.clone(), row, row.clone(), row.clone()};
+}
+
+void InputMomentsSum::add_depthwise(const models::Conv2d& conv, const at::Tensor& x,
+                                    const at::Tensor& x_hat) {
+  const models::Pair kernel{weight_shape_[2], weight_shape_[3]};
+  if (!origin_.defined()) {
+    origin_ = x_hat.mean({0, 2, 3});
+    float_origin_ = x.mean({0, 2, 3});
+    begin(x.size(1), kernel[0] * kernel[1], x.device());
+  }
+  const auto [drawn, columns] = draw_places(conv, x);
+  const auto* first = drawn.const_data_ptr<std::int64_t>();
+  add_depthwise_patches(
+      {conv, kernel, x, x_hat, float_origin_, origin_, {first, first + drawn.numel()}, columns},
+      sums_);
+  patches_ += x.size(0) * drawn.numel();
+}
+
 void InputMomentsSum::add_patches(const at::Tensor& x, const at::Tensor& x_hat) {
   at::Tensor a, b;
   if (const auto* conv = models::get_if<models::Conv2d>(layer_)) {
-    const auto wide = padded(*conv, x), wide_hat = padded(*conv, x_hat);
-    const auto extent = [&](std::size_t i) {
-      return steps(wide.size(static_cast<std::int64_t>(i) + 2), weight_shape_[i + 2],
-                   conv->dilation[i], conv->stride[i]);
-    };
-    const auto columns = extent(1), all = extent(0) * columns;
-    const auto positions = all > positions_
-                               ? at::randperm(all, draws_, at::kLong).narrow(0, 0, positions_)
-                               : at::arange(all, at::kLong);
-    const auto places = positions.to(x.device());
-    a = patches_at(*conv, weight_shape_, wide, places, columns);
-    b = patches_at(*conv, weight_shape_, wide_hat, places, columns);
+    if (weight_shape_[1] == 1 && x.device().is_cpu()) return add_depthwise(*conv, x, x_hat);
+    const auto [drawn, columns] = draw_places(*conv, x);
+    const auto places = drawn.to(x.device());
+    a = patches_at(*conv, weight_shape_, padded(*conv, x), places, columns);
+    b = patches_at(*conv, weight_shape_, padded(*conv, x_hat), places, columns);
   } else {
     a = x.reshape({-1, weight_shape_[1]}).t().unsqueeze(0);
     b = x_hat.reshape({-1, weight_shape_[1]}).t().unsqueeze(0);
@@ -93,32 +119,28 @@ void InputMomentsSum::add_patches(const at::Tensor& x, const at::Tensor& x_hat) 
   if (!origin_.defined()) {
     origin_ = b.mean(2, true);
     float_origin_ = a.mean(2, true);
-    const auto options = a.options().dtype(at::kDouble);
-    products_ = at::zeros({a.size(0), a.size(1), a.size(1)}, options);
-    mixed_ = at::zeros_like(products_);
-    sum_ = at::zeros({a.size(0), a.size(1)}, options);
-    float_sum_ = at::zeros_like(sum_);
-    squares_ = at::zeros_like(sum_);
+    begin(a.size(0), a.size(1), a.device());
   }
   a = a.sub(float_origin_);
   b = b.sub(origin_);
   const auto turned = b.transpose(1, 2);
-  products_.add_(at::bmm(b, turned));
-  mixed_.add_(at::bmm(a, turned));
-  sum_.add_(b.sum(2));
-  float_sum_.add_(a.sum(2));
-  squares_.add_(a.square().sum(2));
+  sums_.products.add_(at::bmm(b, turned));
+  sums_.mixed.add_(at::bmm(a, turned));
+  sums_.sum.add_(b.sum(2));
+  sums_.float_sum.add_(a.sum(2));
+  sums_.squares.add_(a.square().sum(2));
   patches_ += a.size(2);
 }
 
 InputMoments InputMomentsSum::moments() const {
   const auto n = static_cast<double>(patches_);
-  const auto mean = sum_.div(n), float_mean = float_sum_.div(n);
+  const auto mean = sums_.sum.div(n), float_mean = sums_.float_sum.div(n);
   const auto product = [](const at::Tensor& a, const at::Tensor& b) {
     return a.unsqueeze(2).mul(b.unsqueeze(1));
   };
-  return {products_.div(n).sub(product(mean, mean)), mixed_.div(n).sub(product(float_mean, mean)),
-          squares_.div(n).sub(float_mean.square())};
+  return {sums_.products.div(n).sub(product(mean, mean)),
+          sums_.mixed.div(n).sub(product(float_mean, mean)),
+          sums_.squares.div(n).sub(float_mean.square())};
 }
 
 InputMoments with_variance(const InputMoments& moments, const at::Tensor& variance) {

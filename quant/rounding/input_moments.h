@@ -4,7 +4,7 @@
 #pragma once
 #include <ATen/core/Generator.h>
 
-#include "models/graph.h"
+#include "quant/rounding/depthwise_moments.h"
 
 namespace zsq::quant {
 
@@ -33,7 +33,14 @@ class InputMomentsSum {
   InputMoments moments() const;
 
  private:
+  struct Places {
+    at::Tensor drawn;  // i64, in rows of `columns`
+    std::int64_t columns;
+  };
+  Places draw_places(const models::Conv2d& conv, const at::Tensor& x);
   void add_patches(const at::Tensor& x, const at::Tensor& x_hat);
+  void add_depthwise(const models::Conv2d& conv, const at::Tensor& x, const at::Tensor& x_hat);
+  void begin(std::int64_t groups, std::int64_t taps, at::Device device);
 
   models::Node layer_;
   std::vector<std::int64_t> weight_shape_;
@@ -42,7 +49,7 @@ class InputMomentsSum {
   // Patches are taken relative to the means of the first batch: where a mean is large beside the
   // deviation, f32 products would lose the latter.
   at::Tensor origin_, float_origin_;
-  at::Tensor products_, mixed_, sum_, float_sum_, squares_;  // f64
+  PatchSums sums_;
   std::int64_t patches_ = 0;
 };
 
