@@ -11,6 +11,7 @@
 #include <ranges>
 
 #include "quant/calibration/weight_grid.h"
+#include "quant/lanes.h"
 #include "quant/nearest_level.h"
 
 namespace zsq::quant {
@@ -24,17 +25,30 @@ std::vector<float> mirrored(const std::vector<float>& levels) {
   return result;
 }
 
+// Of n numbers in steps of a scale, the sum of squares of what is missing to the nearest level.
+ZSQ_VECTORIZED double missing(const float* w, std::int64_t n, float inverse, const float* levels) {
+  double sums[kLanes]{};
+  for (std::int64_t i = 0; i + kLanes <= n; i += kLanes) {
+    Lanes x;
+    load(x, w + i);
+    x *= inverse;
+    Lanes least = (levels[0] - x) * (levels[0] - x);
+    for (int k = 1; k < Levels::kMost; ++k) {
+      const Lanes square = (levels[k] - x) * (levels[k] - x);
+      least = square < least ? square : least;
+    }
+    add_lanes(sums, least);
+  }
+  return std::accumulate(sums, sums + kLanes, 0.0);
+}
+
 double squared_error(const float* w, std::int64_t n, float scale, const Levels& levels) {
   const float inverse = 1 / scale;
-  double total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += 4096) {
-    const std::int64_t end = std::min(n, begin + 4096);
-    float part = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float x = w[i] * inverse, miss = levels[levels.nearest(x)] - x;
-      part += miss * miss;
-    }
-    total += part;
+  const auto whole = n - n % kLanes;
+  double total = missing(w, whole, inverse, levels.data());
+  for (std::int64_t i = whole; i < n; ++i) {
+    const float x = w[i] * inverse, miss = levels[levels.nearest(x)] - x;
+    total += miss * miss;
   }
   return total * scale * scale;
 }

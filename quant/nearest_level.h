@@ -22,6 +22,7 @@ class Levels {
     return rank;
   }
   float operator[](int rank) const { return level_[rank]; }
+  const float* data() const { return level_; }  // kMost, the last level repeated
 
  private:
   float level_[kMost], middle_[kMost - 1];
