@@ -20,9 +20,9 @@ constexpr double kAllKept = 2.4;  // of the outputs of all nodes, by a step that
 // what oneDNN computes with.
 constexpr double kGradients = 3;
 constexpr double kHalf = 0.5;  // of the bytes of f32, in bf16
-// Without a limit. 32 images of EfficientNet-Lite0 would keep 2 GB; computing the first blocks
-// again costs a tenth of the time.
-constexpr double kBytesOfPass = 512e6;
+// Without a limit. 32 images of EfficientNet-Lite0 would keep 2 GB. Computing the first blocks again
+// costs a twentieth of the time; with half as many bytes, a tenth.
+constexpr double kBytesOfPass = 1024e6;
 constexpr double kShareOfPass = 0.4;  // of what a limit leaves
 
 double count(const models::Shape& shape) {
