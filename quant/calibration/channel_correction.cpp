@@ -119,9 +119,8 @@ class Walk {
         pair_(job.teacher, job.student),
         teacher_(pair_.teacher()),
         values_(pair_, job.student,
-                job.images.narrow(
-                    0, 0, pair_.affordable(job.images.size(0), job.memory, at::kFloat, observer)),
-                job.batch_size) {}
+                job.images.narrow(0, 0, pair_.affordable(job.images.size(0), job.memory, observer)),
+                job.batch_size, pair_.type_of_values(job.images.size(0))) {}
 
   void run() {
     const auto total = std::ssize(pair_.blocks());

@@ -30,9 +30,8 @@ class RoundingWalk {
         sites_(weight_sites(job.student)),
         known_(infer_layer_inputs(job.student, teacher_)),
         values_(pair_, job.student,
-                job.images.narrow(
-                    0, 0, pair_.affordable(job.images.size(0), job.memory, at::kFloat, observer)),
-                job.batch_size) {}
+                job.images.narrow(0, 0, pair_.affordable(job.images.size(0), job.memory, observer)),
+                job.batch_size, pair_.type_of_values(job.images.size(0))) {}
 
   void run() {
     const auto& blocks = pair_.blocks();
