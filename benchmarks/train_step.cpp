@@ -23,9 +23,12 @@ class Stopwatch {
  public:
   explicit Stopwatch(c10::Device device) : device_(device) {}
   void begin_round() { begin_ = last_ = now(device_); }
+  // A large batch goes through a part several times in a round.
   void part_done(Part part) {
     const double time = now(device_);
-    parts_[static_cast<std::size_t>(part)].push_back(time - last_);
+    auto& samples = parts_[static_cast<std::size_t>(part)];
+    if (samples.size() <= rounds_.size()) samples.push_back(0);
+    samples.back() += time - last_;
     last_ = time;
   }
   void end_round() { rounds_.push_back(now(device_) - begin_); }

@@ -2,16 +2,16 @@
 #include "train/step.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/stack.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <numeric>
 
 #include "losses/divergence.h"
 #include "models/blocks.h"
 #include "models/classifier.h"
+#include "models/execute.h"
 #include "quant/calibration/ranges.h"
 #include "train/features.h"
 #include "train/images/image_bank.h"
@@ -19,28 +19,24 @@
 #include "train/parameters.h"
 #include "train/rank_batch.h"
 #include "train/statistics_loss.h"
+#include "train/step_gradients.h"
 
 namespace zsq::train {
 namespace {
 
-std::vector<at::Tensor> gradients_of(const at::Tensor& loss,
-                                     const std::vector<at::Tensor>& parameters) {
-  auto gradients = torch::autograd::grad({loss}, parameters);
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (gradients[i].strides() == parameters[i].strides()) continue;
-    gradients[i] = at::empty_like(parameters[i].detach()).copy_(gradients[i]);
-  }
-  return gradients;
-}
-
-// A mean over this rank's images as its share of the mean over the batch.
-at::Tensor part_of_mean(const at::Tensor& mean, const parallel::Rows& rows) {
-  return rows.whole() ? mean : mean.mul(rows.share());
-}
-
-// bool []. Norms carry an infinity or a NaN anywhere in a tensor into one number each.
-at::Tensor any_not_finite(const std::vector<at::Tensor>& gradients) {
-  return at::stack(at::_foreach_norm(gradients)).isfinite().all().logical_not();
+// Rows that a student step takes at once: of a large network on a CPU, as many as have room for the
+// values that a backward pass needs, about what is counted here. The error of values is one by
+// their variance over the whole batch, so that they stay together.
+std::int64_t rows_of_one_pass(const models::Model& teacher, const TrainOptions& options) {
+  constexpr double kBytesAtOnce = 700e6;
+  const bool twice = losses::any_needs(options.loss_terms, &losses::Term::needs_second_pass);
+  if (!teacher.parameters.device().is_cpu() || twice ||
+      !losses::has_decisions(teacher.graph.signature.kind))
+    return options.batch_size;
+  double bytes = 1;
+  for (const auto& shape : models::infer_shapes(teacher.graph, teacher.parameters))
+    bytes += std::accumulate(shape.begin(), shape.end(), 4.0, std::multiplies<>());
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytesAtOnce / bytes));
 }
 
 std::unique_ptr<StepRule> affine_rule(const quant::Student& student, const TrainOptions& options) {
@@ -53,10 +49,8 @@ std::unique_ptr<StepRule> affine_rule(const quant::Student& student, const Train
 }  // namespace
 
 // The gradients of all ranks added up, and with them `numbers` ([] each), in one collective.
-std::vector<at::Tensor> Step::gradients_of_batch(const at::Tensor& loss,
-                                                 const std::vector<at::Tensor>& parameters,
-                                                 std::vector<at::Tensor*> numbers) const {
-  auto gradients = gradients_of(loss, parameters);
+std::vector<at::Tensor> Step::of_all_ranks(std::vector<at::Tensor> gradients,
+                                           std::vector<at::Tensor*> numbers) const {
   if (rows_.whole()) return gradients;
   for (const auto* number : numbers) gradients.push_back(number->to(at::kFloat));
   gradients = parallel::summed(ranks_, std::move(gradients));
@@ -88,7 +82,7 @@ Step::GeneratorPass Step::generator_pass(const generator::LatentBatch& draw) con
   const auto loss = of_labels.add(statistics, weight);
   done(Part::teacher_forward);
   auto cross_entropy = of_labels.detach();
-  auto gradients = gradients_of_batch(loss, adam_.parameters(), {&cross_entropy});
+  auto gradients = of_all_ranks(gradients_of(loss, adam_.parameters()), {&cross_entropy});
   done(Part::generator_backward);
   const bool targets = losses::any_needs(options_.loss_terms, &losses::Term::needs_targets);
   const auto of_batch =
@@ -103,75 +97,6 @@ Batch Step::generator_step(const generator::LatentBatch& draw, double factor) {
   adam_.step(gradients, generator_.options().lr * factor, batch.skipped);
   done(Part::generator_update);
   return batch;
-}
-
-// Images that are harder for the student (arXiv 2303.13826, "sample difficulty promotion"):
-//   x' = x + epsilon sign(dL(x) / dx),   L the sum of the terms that need no second pass.
-void Step::add_second_pass(const at::Tensor& images, const models::ParameterStore& parameters,
-                           losses::TermInputs& inputs) const {
-  const auto first = losses::without(options_.loss_terms, &losses::Term::needs_second_pass);
-  const auto gradient =
-      torch::autograd::grad({losses::weighted_sum(first, inputs)}, {images}, {}, true)[0];
-  const auto perturbed = images.detach().add(gradient.sign(), options_.perturbation);
-  inputs.perturbed_student_logits =
-      models::execute(student_graph_, parameters, perturbed, nullptr, options_.precision);
-  const at::NoGradGuard no_grad;
-  inputs.perturbed_teacher_logits = teacher_pass_(perturbed, nullptr, options_.precision).logits;
-}
-
-Step::StudentPass Step::student_pass(const Batch& batch) const {
-  const bool twice = losses::any_needs(options_.loss_terms, &losses::Term::needs_second_pass);
-  const auto images = batch.images.detach().requires_grad_(twice);
-  const auto quantized = quant::with_quantized_weights(student_, weight_sites_);
-  models::Taps taps{student_feature_nodes_, {}};
-  const auto logits = models::execute(student_graph_, quantized, images, &taps, options_.precision);
-  const auto divisor = options_.kl_reduction == KlReduction::mean ? logits.numel() : logits.size(0);
-  const auto kind = teacher_.graph.signature.kind;
-  losses::TermInputs inputs = {.kind = kind,
-                               .student_logits = logits,
-                               .teacher_logits = batch.logits,
-                               .targets = batch.targets,
-                               .student_features = std::move(taps.values),
-                               .teacher_features = batch.features,
-                               .classifier = classifier_,
-                               .temperature = options_.temperature,
-                               .logits_divisor = static_cast<double>(divisor),
-                               .easy_difficulty = options_.easy_difficulty,
-                               .reliable_entropy = options_.reliable_entropy,
-                               .unreliable_weight = options_.unreliable_weight};
-  if (twice) add_second_pass(images, quantized, inputs);
-  const auto loss = part_of_mean(losses::weighted_sum(options_.loss_terms, inputs), rows_);
-  done(Part::student_forward);
-  const std::vector<at::Tensor> no_scales;
-  const auto& weights = weights_.weights();
-  const auto& affine = affine_->parameters();
-  const auto& scales = scales_ ? scales_->scales() : no_scales;
-  auto parameters = weights;
-  parameters.insert(parameters.end(), affine.begin(), affine.end());
-  parameters.insert(parameters.end(), scales.begin(), scales.end());
-  auto of_batch = loss.detach();
-  auto agree = part_of_mean(losses::agreement(kind, logits, batch.logits), rows_);
-  const auto gradients = gradients_of_batch(loss, parameters, {&of_batch, &agree});
-  done(Part::student_backward);
-  const auto affine_begin = gradients.begin() + std::ssize(weights),
-             scales_begin = affine_begin + std::ssize(affine);
-  return {of_batch,
-          agree,
-          any_not_finite(gradients),
-          {gradients.begin(), affine_begin},
-          {affine_begin, scales_begin},
-          {scales_begin, gradients.end()}};
-}
-
-StudentStep Step::student_step(const Batch& batch, double factor) {
-  const auto pass = student_pass(batch);
-  update_unless(pass.skipped, student_state(), [&] {
-    weights_.step(pass.weight_gradients, factor);
-    affine_->step(pass.affine_gradients, options_.affine_lr * factor);
-    if (scales_) scales_->step(pass.scale_gradients, options_.scale_lr * factor);
-  });
-  done(Part::student_update);
-  return {pass.loss, pass.agreement, pass.skipped};
 }
 
 Step::Step(const models::Model& teacher, quant::Student& student, generator::Generator& generator,
@@ -190,7 +115,8 @@ Step::Step(const models::Model& teacher, quant::Student& student, generator::Gen
       adam_(trainable(generator.parameters()), generator.options().beta1,
             generator.options().beta2),
       affine_(affine_rule(student, options)),
-      weights_(student, options) {
+      weights_(student, options),
+      rows_at_once_(rows_of_one_pass(teacher, options)) {
   if (losses::any_needs(options.loss_terms, &losses::Term::needs_features)) {
     feature_nodes_ = models::feature_nodes(teacher.graph, teacher.parameters);
     teacher_feature_nodes_ = same_nodes(teacher_pass_.graph(), teacher.graph, feature_nodes_);

@@ -89,6 +89,9 @@ class Step {
   // Once there are ranges; calibrate() and load() do it themselves.
   void learnable_scales();
 
+  // Rows that a student step takes at once, for a batch in parts (train/student_step.cpp).
+  void take_at_once(std::int64_t rows) { rows_at_once_ = rows; }
+
   // Called at the end of every part from now on, to time them.
   void on_part_done(std::function<void(Part)> callback) { part_done_ = std::move(callback); }
 
@@ -108,14 +111,17 @@ class Step {
     Batch batch;
     std::vector<at::Tensor> gradients;
   };
-  std::vector<at::Tensor> gradients_of_batch(const at::Tensor& loss,
-                                             const std::vector<at::Tensor>& parameters,
-                                             std::vector<at::Tensor*> numbers) const;
+  std::vector<at::Tensor> of_all_ranks(std::vector<at::Tensor> gradients,
+                                       std::vector<at::Tensor*> numbers) const;
   struct StudentPass {
     at::Tensor loss, agreement, skipped;
     std::vector<at::Tensor> weight_gradients, affine_gradients, scale_gradients;
   };
   GeneratorPass generator_pass(const generator::LatentBatch& draw) const;
+  struct Seen {
+    at::Tensor loss, agreement;  // means over the rows
+  };
+  Seen look(const Batch& rows, const models::ParameterStore& parameters) const;
   StudentPass student_pass(const Batch& batch) const;
   void add_second_pass(const at::Tensor& images, const models::ParameterStore& parameters,
                        losses::TermInputs& inputs) const;
@@ -144,6 +150,7 @@ class Step {
   std::unique_ptr<StepRule> affine_;
   WeightSteps weights_;
   std::optional<ScaleSteps> scales_;  // once there are activation scales
+  std::int64_t rows_at_once_;         // through the student; a larger batch goes in parts
   std::function<void(Part)> part_done_;
 };
 

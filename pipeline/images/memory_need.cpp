@@ -20,8 +20,8 @@ constexpr double kAllKept = 2.4;  // of the outputs of all nodes, by a step that
 // what oneDNN computes with.
 constexpr double kGradients = 3;
 constexpr double kHalf = 0.5;  // of the bytes of f32, in bf16
-// Without a limit. 32 images of EfficientNet-Lite0 would keep 2 GB. Computing the first blocks again
-// costs a twentieth of the time; with half as many bytes, a tenth.
+// Without a limit. 32 images of EfficientNet-Lite0 would keep 2 GB. Computing the first blocks
+// again costs a twentieth of the time; with half as many bytes, a tenth.
 constexpr double kBytesOfPass = 1024e6;
 constexpr double kShareOfPass = 0.4;  // of what a limit leaves
 
