@@ -130,14 +130,15 @@ void convert_clip(Call& call) {
 void convert_min(Call& call) { convert_extremum(call, true); }
 void convert_max(Call& call) { convert_extremum(call, false); }
 
-// max(x, 0) + slope min(x, 0); one number is LeakyRelu.
+// max(x, 0) + slope min(x, 0); one number for all channels is LeakyRelu.
 void convert_prelu(Call& call) {
   require_two(call);
   if (!call.is_constant(1)) call.fail("the slope must be a constant");
   auto operands = read_operands(call, {0, 1});
   const auto& slope = operands.all[1].constant;
-  if (slope.numel() == 1)
-    return emit_function(call, LeakyRelu{slope.item<double>()}, call.activation(0));
+  const at::Tensor first = slope.reshape({-1}).slice(0, 0, 1);
+  if (slope.numel() > 0 && slope.eq(first).all().item<bool>())
+    return emit_function(call, LeakyRelu{first.item<double>()}, call.activation(0));
   const auto name = call.unique_name();
   const auto parameter = call.parameter(name, "slope", 1, slope);
   const auto y = call.append(name, PRelu{}, {operands.all[0].node}, {{"slope", parameter}});

@@ -173,6 +173,13 @@ class Interpreter:
         x = value_of(x)
         return np.where(x < 0, x * F32(attributes["alpha"]), x)
 
+    def PRelu(self, _, x, slope):
+        x = value_of(x)
+        return np.where(x < 0, x * slope, x)
+
+    def Max(self, _, a, b):
+        return np.maximum(value_of(a), value_of(b))
+
     def Sigmoid(self, _, x):
         return F32(1) / (F32(1) + np.exp(-value_of(x)))
 
@@ -232,6 +239,17 @@ class Interpreter:
 
     def Transpose(self, attributes, x):
         return value_of(x).transpose(attributes["perm"])
+
+    def DepthToSpace(self, attributes, x):
+        x, block = value_of(x), attributes["blocksize"]
+        result = np.empty((len(x), x.shape[1] // block**2, x.shape[2] * block, x.shape[3] * block), x.dtype)
+        channels = np.arange(result.shape[1])
+        for i in range(block):
+            for j in range(block):
+                place = i * block + j
+                source = channels * block**2 + place if attributes["mode"] == b"CRD" else place * len(channels) + channels
+                result[:, :, i::block, j::block] = x[:, source]
+        return result
 
     def Concat(self, attributes, *inputs):
         return np.concatenate([value_of(x) for x in inputs], axis=attributes["axis"])

@@ -153,6 +153,11 @@ TEST(PRelu, SlopesOfEveryShape) {
   OnnxFile one(13, kImage);
   one.initializer("s", scalar(0.2).reshape({1})).node("PRelu", {"x", "s"}, {"y"});
   EXPECT_EQ(count<LeakyRelu>(one.import()), 1);
+  OnnxFile alike(13, kImage);
+  alike.initializer("s", scalar(0.2).expand({4, 1, 1}).contiguous())
+      .node("PRelu", {"x", "s"}, {"y"});
+  EXPECT_EQ(count<LeakyRelu>(alike.import()), 1);
+  expect_near(alike.run(image()), value(scalar(0.2)));
   OnnxFile last(13, kImage);
   last.initializer("s", wave({4}))
       .node("Transpose", {"x"}, {"t"}, kChannelsLast)
