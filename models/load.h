@@ -72,6 +72,12 @@ Model build(const std::string& architecture, const formats::NamedArrays& state,
 at::Tensor to_tensor(const formats::Array& array);
 formats::Array to_array(const at::Tensor& tensor);
 
+// A safetensors file with the bytes that formats::write_safetensors() gives their arrays, without
+// a copy of them.
+void write_tensors(const std::filesystem::path& path,
+                   const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                   const std::map<std::string, std::string>& metadata);
+
 // What the BatchNorm layers allow, in words for a user.
 struct BatchNormVerdict {
   enum class Kind { usable, none, folded } kind = Kind::usable;

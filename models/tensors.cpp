@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
+#include "formats/safetensors.h"
 #include "models/load.h"
 
 namespace zsq::models {
@@ -29,6 +31,19 @@ at::Tensor unpacked(const formats::Array& array) {
   return tensor;
 }
 
+at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
+
+std::span<const std::byte> bytes_of(const at::Tensor& host) {
+  return {static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes()};
+}
+
+DType dtype_of(const at::Tensor& tensor) {
+  for (const auto& [dtype, type] : kTypes)
+    if (type == tensor.scalar_type()) return dtype;
+  throw Error(ErrorCode::internal,
+              std::string("no array type for a tensor of ") + at::toString(tensor.scalar_type()));
+}
+
 }  // namespace
 
 at::Tensor to_tensor(const formats::Array& array) {
@@ -48,14 +63,26 @@ at::Tensor to_tensor(const formats::Array& array) {
 }
 
 formats::Array to_array(const at::Tensor& tensor) {
-  const auto host = tensor.detach().to(at::kCPU).contiguous();
-  for (const auto& [dtype, type] : kTypes) {
-    if (type != host.scalar_type()) continue;
-    const auto* bytes = static_cast<const std::byte*>(host.data_ptr());
-    return {dtype, host.sizes().vec(), {bytes, bytes + host.nbytes()}};
+  const auto host = on_host(tensor);
+  const auto bytes = bytes_of(host);
+  return {dtype_of(host), host.sizes().vec(), {bytes.begin(), bytes.end()}};
+}
+
+void write_tensors(const std::filesystem::path& path,
+                   const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                   const std::map<std::string, std::string>& metadata) {
+  auto order = tensors;
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [](const auto& entry) { return entry.second.element_size(); });
+  std::vector<formats::SafetensorsWriter::Tensor> described;
+  for (const auto& [name, tensor] : order)
+    described.push_back({name, dtype_of(tensor), tensor.sizes().vec()});
+  formats::SafetensorsWriter writer(path, described, metadata);
+  for (const auto& [name, tensor] : order) {
+    const auto host = on_host(tensor);
+    writer.write(bytes_of(host));
   }
-  throw Error(ErrorCode::internal,
-              std::string("no array type for a tensor of ") + at::toString(host.scalar_type()));
+  writer.commit();
 }
 
 }  // namespace zsq::models

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint.h"
 
+#include <ATen/ops/tensor.h>
+
 #include <array>
 #include <charconv>
 #include <type_traits>
@@ -39,7 +41,7 @@ std::string text_of(const Value& value) {
   }
 }
 
-formats::Array pack(const Tally& t) {
+at::Tensor pack(const Tally& t) {
   const std::array<double, kTallySize> values{static_cast<double>(t.iterations),
                                               static_cast<double>(t.skipped),
                                               t.share,
@@ -51,7 +53,7 @@ formats::Array pack(const Tally& t) {
                                               static_cast<double>(t.losses_generator),
                                               static_cast<double>(t.losses_student),
                                               t.student_rate};
-  return formats::Array::from<double>(formats::DType::f64, {kTallySize}, values);
+  return at::tensor(values, at::kDouble);
 }
 
 Tally unpack(const formats::Array& array) {
@@ -102,11 +104,9 @@ void require_same(const Settings& settings, const Settings& written,
 }
 
 void save(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  formats::SafetensorsFile file{{{kTally, pack(checkpoint.tally)}}, checkpoint.settings};
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    file.tensors.emplace_back(name, models::to_array(tensor));
-  }
-  formats::write_safetensors(path, file);
+  NamedTensors tensors{{kTally, pack(checkpoint.tally)}};
+  tensors.insert(tensors.end(), checkpoint.tensors.begin(), checkpoint.tensors.end());
+  models::write_tensors(path, tensors, checkpoint.settings);
 }
 
 Checkpoint load(const std::filesystem::path& path, const Settings& settings, at::Device device) {

@@ -45,12 +45,6 @@ void unpack(const std::string& text, RunState& state) {
   json.at("seconds").get_to(state.seconds);
 }
 
-void add(formats::NamedArrays& arrays, const std::string& prefix,
-         const models::ParameterStore& parameters) {
-  for (const auto& name : parameters.names())
-    arrays.emplace_back(prefix + name, models::to_array(parameters.at(name).detach()));
-}
-
 }  // namespace
 
 Identity identity_of(const Recipe& recipe) {
@@ -68,11 +62,16 @@ Identity identity_of(const Recipe& recipe) {
 }
 
 void save(const std::filesystem::path& path, const RunState& state, const Identity& identity) {
-  formats::SafetensorsFile file{{}, identity};
-  file.metadata[kState] = pack(state);
-  add(file.tensors, kStart, state.start);
-  if (state.parts > 0) add(file.tensors, kNow, state.now);
-  formats::write_safetensors(path, file);
+  auto metadata = identity;
+  metadata[kState] = pack(state);
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  const auto add = [&](const std::string& prefix, const models::ParameterStore& parameters) {
+    for (const auto& name : parameters.names())
+      tensors.emplace_back(prefix + name, parameters.at(name));
+  };
+  add(kStart, state.start);
+  if (state.parts > 0) add(kNow, state.now);
+  models::write_tensors(path, tensors, metadata);
 }
 
 RunState load_run_state(const std::filesystem::path& path, const Identity& identity,
