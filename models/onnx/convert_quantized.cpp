@@ -52,7 +52,7 @@ void convert_quantize_linear(Call& call) {
   chain.zero_point = zero_point_of(call);
   if (!(chain.scale > 0) || !std::isfinite(chain.scale)) call.fail("the scale must be positive");
   std::tie(chain.qmin, chain.qmax) = code_range(call);
-  call.bind({call.activation(0), {}, QuantizedActivation{call.unique_name(), chain}});
+  call.bind({call.activation(0), {}, QuantizedActivation{call.name(), chain}});
 }
 
 bool narrow_quantized(Call& call, double lo, double hi) {
@@ -68,7 +68,9 @@ bool narrow_quantized(Call& call, double lo, double hi) {
 void convert_dequantize_linear(Call& call) {
   const auto value = call.value(0);
   if (!value.quantized) call.fail("its input is no integer tensor");
-  const auto& [name, chain] = *value.quantized;
+  const auto& chain = value.quantized->chain;
+  // Layers that share an input read its codes by a DequantizeLinear each.
+  const auto name = call.unique_name(value.quantized->name);
   if (zero_point_of(call) != chain.zero_point)
     call.fail("the zero point differs from that of the QuantizeLinear before it");
   const auto scale = static_cast<float>(call.scalar(1));

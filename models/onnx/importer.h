@@ -38,7 +38,7 @@ inline constexpr std::size_t kMaxGraphNodes = 20'000;
 inline constexpr double kFreeConstantBytes = 256 << 20, kMaxConstantCopies = 16;
 
 struct QuantizedActivation {
-  std::string name;  // for the node to be
+  std::string name;  // wanted for the node to be
   QuantizeChain chain;
 };
 
@@ -172,7 +172,8 @@ class Call {
   // The module that a weight "<module>.weight" belongs to, else the node's own name.
   std::string layer_name(std::size_t weight);
   std::string name() const;  // as in the file, or made up where it has none
-  std::string unique_name() { return importer_.unique_name(name()); }
+  std::string unique_name() { return unique_name(name()); }
+  std::string unique_name(const std::string& wanted) { return importer_.unique_name(wanted); }
 
   NodeId append(const std::string& name, Op op, std::vector<NodeId> inputs,
                 std::map<std::string, std::string> params = {});

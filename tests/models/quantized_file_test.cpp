@@ -88,6 +88,24 @@ TEST(QuantizedFile, ChainWeightsAndBiasAreRead) {
   EXPECT_TRUE(at::allclose(result, at::conv2d(image, w, b).flatten(1), 1e-5, 1e-6));
 }
 
+// Layers that share an input read its codes by a DequantizeLinear each.
+TEST(QuantizedFile, CodesMayBeReadSeveralTimes) {
+  OnnxFile file(13, {2, 4, 4});
+  file.initializer("s", scalar(0.25)).initializer("z", byte(3)).initializer("top", byte(15));
+  file.node("QuantizeLinear", {"x", "s", "z"}, {"q"})
+      .node("Min", {"q", "top"}, {"clamped"})
+      .node("DequantizeLinear", {"q", "s", "z"}, {"whole"})
+      .node("DequantizeLinear", {"clamped", "s", "z"}, {"part"})
+      .node("DequantizeLinear", {"clamped", "s", "z"}, {"again"})
+      .node("Mul", {"part", "again"}, {"square"})
+      .node("Add", {"square", "whole"}, {"y"});
+  Reader reader;
+  const auto x = at::linspace(-2, 5, 64).reshape({2, 2, 4, 4});
+  const auto whole = (x / 0.25).round().clamp(-3, 252) * 0.25, part = whole.clamp_max(3);
+  EXPECT_TRUE(at::allclose(file.run(x, reader.options), (part * part + whole).flatten(1)));
+  EXPECT_EQ(reader.names, (test::Names{"node_q", "node_q_2", "node_q_3"}));
+}
+
 // An operator of a higher folder finds its parameters by names that the graph does not know.
 TEST(QuantizedFile, ParametersOfTheChainAreKept) {
   LoadOptions options;
