@@ -73,6 +73,7 @@ const std::string& Call::input_name(std::size_t input) const {
 }
 
 const Value& Call::value(std::size_t input) const {
+  if (const auto found = stand_ins_.find(input); found != stand_ins_.end()) return found->second;
   const auto found = importer_.values_.find(input_name(input));
   if (found == importer_.values_.end()) {
     throw Error(ErrorCode::bad_input, node_.op_type + " '" + name() + "' reads '" +
@@ -115,7 +116,7 @@ NodeId Call::activation(std::size_t input) const {
   if (found.flattened) fail("input '" + input_name(input) + "' has lost the batch in a Reshape");
   if (found.is_matrix && node_.op_type != "Gemm" && node_.op_type != "Reshape")
     fail("input '" + input_name(input) + "' is a matrix of the tokens of all images");
-  if (found.permuted)
+  if (found.permuted || found.lifted)
     fail("input '" + input_name(input) + "' has the batch in another dimension than the first");
   if (found.node < 0) fail("input '" + input_name(input) + "' must depend on the image");
   return found.node;
@@ -142,6 +143,10 @@ NodeId Call::made_up(const at::Tensor& value) {
 NodeId Call::made_up(double value) { return made_up(at::scalar_tensor(value, at::kFloat)); }
 
 NodeId Call::result() const { return importer_.values_.at(node_.outputs.at(0)).node; }
+
+const Value* Call::bound(std::size_t output) const {
+  return importer_.find(node_.outputs.at(output));
+}
 
 bool Call::has_one_use(std::size_t input) const {
   const auto node = value(input).node;

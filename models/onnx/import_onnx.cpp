@@ -81,7 +81,7 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
       continue;
     }
     try {
-      importer.convert(*node);
+      importer.convert(*node, tail.is_before_convolution(*node));
     } catch (const Error& error) {
       tail.add(*node, &error);
     }

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "models/onnx/ending.h"
-#include "models/onnx/permuted.h"
+#include "models/onnx/lifted.h"
 #include "models/recognize_functions.h"
 #include "models/unused_nodes.h"
 
@@ -104,7 +104,7 @@ const Value* Importer::find(const std::string& name) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-void Importer::convert(const proto::Node& node) {
+void Importer::convert(const proto::Node& node, bool before_convolution) {
   const auto found = registry().find(node.op_type);
   if (found == registry().end() || !default_domain(node.domain)) {
     const auto type = (default_domain(node.domain) ? "" : node.domain + ".") + node.op_type;
@@ -126,8 +126,8 @@ void Importer::convert(const proto::Node& node) {
       // Some files hold their weights as such nodes.
       if (node.op_type == "Constant") initializer_bytes_ += static_cast<double>(value.nbytes());
       call.bind({-1, std::move(value)});
-    } else if (!convert_permuted(call)) {
-      rule.convert(call);
+    } else {
+      convert_activations(call, rule.convert, before_convolution);
     }
     // A product of a matrix of tokens is one again.
     if (node.op_type == "Gemm" && call.value(0).is_matrix)
@@ -195,7 +195,7 @@ NodeId Importer::output_node(const FileOutput& output) const {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output.name + "' does not depend on the image as a float tensor");
   }
-  if (found->flattened || found->permuted || found->is_matrix) {
+  if (!found->is_plain()) {
     throw Error(ErrorCode::unsupported_model,
                 "the output '" + output.name +
                     "' does not have the images of the batch in its first dimension");

@@ -58,6 +58,12 @@ struct Value {
   bool is_matrix = false;
   // The node's dimensions in another order, in which the batch is not first (permuted.h).
   std::optional<std::vector<std::int64_t>> permuted = {};
+  bool lifted = false;  // the file sees the node's dimensions without the batch (lifted.h)
+
+  // The file sees the dimensions of the node.
+  bool is_plain() const {
+    return node >= 0 && !quantized && !flattened && !is_matrix && !permuted && !lifted;
+  }
 };
 
 struct FileOutput {
@@ -78,7 +84,8 @@ class Importer {
   void add_input(const std::string& name, Shape shape, bool channels_last = false);
   void count_use(const std::string& name) { ++uses_[name]; }
   void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
-  void convert(const proto::Node& node);
+  // before_convolution: of the file, so that the node cannot stay as it is.
+  void convert(const proto::Node& node, bool before_convolution = false);
   const Value* find(const std::string& name) const;  // null if nothing has that name
   const Graph& graph() const { return model_.graph; }
   const std::string& input_name() const { return input_name_; }
@@ -118,7 +125,14 @@ class Importer {
 // One node of the file. Inputs and outputs by position, attributes by name.
 class Call {
  public:
-  Call(Importer& importer, const proto::Node& node) : importer_(importer), node_(node) {}
+  // stand_ins: what is read in place of the node's inputs, by their positions.
+  Call(Importer& importer, const proto::Node& node, std::map<std::size_t, Value> stand_ins = {})
+      : importer_(importer), node_(node), stand_ins_(std::move(stand_ins)) {}
+
+  // Of another node, or of this one with other attributes, which must outlive it.
+  Call with(const proto::Node& node, std::map<std::size_t, Value> stand_ins = {}) const {
+    return {importer_, node, std::move(stand_ins)};
+  }
 
   const proto::Node& node() const { return node_; }
   std::int64_t opset() const { return importer_.opset_; }
@@ -179,6 +193,7 @@ class Call {
                 std::map<std::string, std::string> params = {});
   void bind(Value value, std::size_t output = 0);   // what the node's output stands for
   NodeId result() const;                            // what output 0 is bound to
+  const Value* bound(std::size_t output) const;     // null: nothing is bound to it
   NodeId part(Op op, std::vector<NodeId> inputs) {  // append under a name of its own
     return append(unique_name(), std::move(op), std::move(inputs));
   }
@@ -193,6 +208,7 @@ class Call {
  private:
   Importer& importer_;
   const proto::Node& node_;
+  const std::map<std::size_t, Value> stand_ins_;
 };
 
 using Convert = void (*)(Call&);

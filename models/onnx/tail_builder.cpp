@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
+#include <ranges>
 
 namespace zsq::models::onnx {
 namespace {
@@ -64,6 +65,20 @@ bool has_batch(const at::Tensor& constant) {
 }
 
 }  // namespace
+
+TailBuilder::TailBuilder(const proto::Model& file, const std::vector<const proto::Node*>& live,
+                         const Importer& importer)
+    : file_(file), live_(live), importer_(importer) {
+  for (const auto* node : std::views::reverse(live))
+    if (is_convolution(*node) || is_before_convolution(*node))
+      before_convolutions_.insert(node->inputs.begin(), node->inputs.end());
+}
+
+bool TailBuilder::is_before_convolution(const proto::Node& node) const {
+  return std::ranges::any_of(node.outputs, [&](const std::string& name) {
+    return !name.empty() && before_convolutions_.contains(name);
+  });
+}
 
 bool TailBuilder::reaches(const proto::Node& node) const {
   return std::ranges::any_of(node.inputs,
@@ -137,8 +152,7 @@ void TailBuilder::need(const std::string& first) {
     if (value && value->constant.defined() && !has_batch(value->constant)) {
       if (constants_.insert(name).second)
         tail_.constants.emplace_back(name, to_array(value->constant));
-    } else if (value && value->node >= 0 && !value->quantized && !value->flattened &&
-               !value->permuted && !value->is_matrix) {
+    } else if (value && value->is_plain()) {
       needed_.insert(name);
     } else {
       const proto::Node& node = giver(name);

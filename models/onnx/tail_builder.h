@@ -14,9 +14,10 @@ class TailBuilder {
  public:
   // `live`: the nodes that the outputs depend on, in the file's order.
   TailBuilder(const proto::Model& file, const std::vector<const proto::Node*>& live,
-              const Importer& importer)
-      : file_(file), live_(live), importer_(importer) {}
+              const Importer& importer);
 
+  // Whether a convolution comes after the node, which the tail must therefore not begin with.
+  bool is_before_convolution(const proto::Node& node) const;
   // Whether the node reads what one in the tail gives.
   bool reaches(const proto::Node& node) const;
   // For a node that reaches() it, or that the importer refused with `error`. Rethrows where it
@@ -42,6 +43,7 @@ class TailBuilder {
   std::set<const proto::Node*> nodes_;
   std::map<std::string, const proto::Node*> givers_;  // of the live nodes; made when asked for
   std::set<std::string> given_, needed_, constants_;  // by nodes of the tail; of the graph
+  std::set<std::string> before_convolutions_;         // values that a convolution depends on
   std::map<std::string, std::int64_t> classes_;       // where the classes of a tensor are: its axis
   std::string first_error_;
   Tail tail_;
