@@ -62,11 +62,24 @@ std::int64_t MemoryNeed::fitting(double limit) const {
                                             : static_cast<std::int64_t>(std::min(units, 1e12));
 }
 
+GeneratorNeed generator_need(const NetworkSizes& sizes) {
+  constexpr double kCopies = 4;    // of a weight: itself, its gradient, two of Adam
+  constexpr double kMaps = 321;    // floats per pixel
+  constexpr double kLatent = 800;  // its largest weight: 100 x 128 x H/4 x W/4
+  return {kCopies * kFloat * kLatent * sizes.pixels, kFloat * kMaps * sizes.pixels};
+}
+
 MemoryNeed of_optimised_images(const NetworkSizes& sizes, const Recipe& recipe,
                                std::int64_t* batch_size) {
-  const double each =
+  double each =
       recipe.images.precision == Precision::bf16 ? kHalf * sizes.outputs : sizes.optimised;
-  return {"optimised images", sizes.alone(), each, "generate.images.batch_size", batch_size, 2};
+  double fixed = sizes.alone();
+  if (recipe.images.source == ImageSource::genie) {  // a generator for each batch
+    const GeneratorNeed generator = generator_need(sizes);
+    fixed += generator.fixed;
+    each += generator.each;
+  }
+  return {"optimised images", fixed, each, "generate.images.batch_size", batch_size, 2};
 }
 
 double bytes_of_pass(const models::Model& teacher, const Recipe& recipe) {

@@ -35,6 +35,12 @@ struct MemoryNeed {
   std::int64_t fitting(double limit) const;
 };
 
+// Bytes of a generator that learns (generator/generator.h), and of each image that it makes.
+struct GeneratorNeed {
+  double fixed, each;
+};
+GeneratorNeed generator_need(const NetworkSizes& sizes);
+
 // Of optimising batches of `*batch_size` images.
 MemoryNeed of_optimised_images(const NetworkSizes& sizes, const Recipe& recipe,
                                std::int64_t* batch_size);

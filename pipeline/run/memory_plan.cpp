@@ -56,6 +56,20 @@ void replace_generator(const models::Model& teacher, const NetworkSizes& sizes, 
   }
 }
 
+// Likewise a generator for each batch of images.
+void replace_genie(const NetworkSizes& sizes, Recipe& recipe, double limit, Observer& observer) {
+  if (recipe.images.source != ImageSource::genie) return;
+  const MemoryNeed need = of_optimised_images(sizes, recipe, &recipe.images.batch_size);
+  if (need.fitting(limit) >= need.least) return;
+  recipe.images.source = ImageSource::optimised;
+  observer.on_message(LogLevel::warning,
+                      "images by a generator for each batch need about " +
+                          in_words(need.fixed + need.each * static_cast<double>(need.least)) +
+                          ", more than --memory_limit " + in_words(limit) +
+                          ": their pixels are optimised instead "
+                          "(generate.images.source=optimised), which changes the method");
+}
+
 }  // namespace
 
 std::vector<MemoryNeed> values_between_blocks(const char* stage, const NetworkSizes& network,
@@ -109,6 +123,7 @@ double least_bytes(const MemoryNeed& need) {
 std::optional<MemoryNeed> lower_settings(const models::Model& teacher, const NetworkSizes& sizes,
                                          Recipe& recipe, double limit, Observer& observer) {
   replace_generator(teacher, sizes, recipe, limit, observer);
+  replace_genie(sizes, recipe, limit, observer);
   // What one need has lowered, the next one is counted with.
   for (std::size_t i = 0;; ++i) {
     const auto needs = memory_needs(teacher, sizes, recipe);

@@ -17,9 +17,6 @@ namespace {
 constexpr double kPassesWithGenerator = 14, kPassesOnImages = 5;
 // Fewer iterations than this leave a student worse than they found it.
 constexpr std::int64_t kFewestWithGenerator = 300, kFewestOnImages = 60;
-constexpr double kGeneratorCopies = 4;
-constexpr double kGeneratorMaps = 321;    // floats per pixel
-constexpr double kGeneratorLatent = 800;  // its largest weight: 100 x 128 x H/4 x W/4
 
 bool tuning_applies(const Recipe& recipe, const models::Model& /*network*/) {
   return recipe.finetune.iterations > 0;
@@ -42,16 +39,16 @@ std::vector<MemoryNeed> tuning_memory(const NetworkSizes& network, Recipe& recip
   constexpr std::int64_t kLeastBatch = 2;
   TrainOptions& o = recipe.finetune;
   const bool generates = o.images == 0;
-  const double generator = kGeneratorCopies * kFloat * kGeneratorLatent * network.pixels;
-  const double each = network.outputs + (generates ? kFloat * kGeneratorMaps * network.pixels : 0);
+  const GeneratorNeed generator = generator_need(network);
+  const double each = network.outputs + (generates ? generator.each : 0);
   std::vector<MemoryNeed> needs;
   if (!generates)
     needs.push_back({"fine-tuning", network.alone() + kLeastBatch * each, network.image,
                      "finetune.images", &o.images, 2});
-  needs.push_back(
-      {"fine-tuning",
-       network.alone() + (generates ? generator : static_cast<double>(o.images) * network.image),
-       each, "finetune.batch_size", &o.batch_size, kLeastBatch});
+  needs.push_back({"fine-tuning",
+                   network.alone() + (generates ? generator.fixed
+                                                : static_cast<double>(o.images) * network.image),
+                   each, "finetune.batch_size", &o.batch_size, kLeastBatch});
   return needs;
 }
 

@@ -106,7 +106,9 @@ TEST(MemoryPlan, FitsEveryRecipeOfALargeNetworkInto1GB) {
   const auto network = efficientnet_lite0();
   for (const std::string& name : recipe_names()) {
     if (load_recipe(name).kind == RecipeKind::overlay) continue;
-    for (const char* overlays : {"", "+gptq+tables+channel_correction"}) {
+    for (const char* overlays :
+         {"", "+gptq+tables+channel_correction", "+gptq+genie", "+gptq+tables+distill",
+          "+gptq+reconstruct", "+gptq+finetune_scales"}) {
       if (*overlays && name != "instant") continue;
       Recipe recipe = load_recipe(name + overlays);
       recipe.process.memory_limit = {1e9, false};
@@ -116,6 +118,18 @@ TEST(MemoryPlan, FitsEveryRecipeOfALargeNetworkInto1GB) {
         EXPECT_LE(need.bytes(), 1e9) << name << ": " << need.stage << " by " << need.key;
     }
   }
+}
+
+TEST(MemoryPlan, OptimisesPixelsWhereAGeneratorForEachBatchHasNoRoom) {
+  const auto source = [](double limit) {
+    Recipe recipe = load_recipe("instant+gptq+genie");
+    recipe.process.memory_limit = {limit, false};
+    Observer silent;
+    fit_into_memory(efficientnet_lite0(), recipe, silent);
+    return recipe.images.source;
+  };
+  EXPECT_EQ(source(1e9), ImageSource::optimised);
+  EXPECT_EQ(source(3e9), ImageSource::genie);
 }
 
 TEST(MemoryPlan, CountsTheStagesThatTheRecipeHas) {
