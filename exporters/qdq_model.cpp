@@ -79,8 +79,8 @@ class Converter : NodeWriter<std::string> {
       if (const at::Tensor& slope = student_.parameters.at(node.params.at("slope"));
           slope.max().item<float>() <= 1)
         return larger_of_products(node, inputs[0]);
-    const std::string result = add_float_op(builder_, node, student_.parameters, inputs,
-                                            shapes_[node.inputs[0]], requantized_pads(node));
+    std::string result = add_float_op(builder_, node, student_.parameters, inputs,
+                                      shapes_[node.inputs[0]], requantized_pads(node));
     const auto* pool = models::get_if<models::GlobalAvgPool>(node);
     if (!pool || pool->keepdims) return result;
     pooled_[id] = result;

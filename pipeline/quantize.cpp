@@ -29,7 +29,7 @@ using namespace pipeline;
 
 // Every layer is computed twice for each image: eight, or as few as four with so many pixels in
 // all.
-constexpr std::int64_t kPixelsForLayerErrors = 4 * 224 * 224;
+constexpr std::int64_t kPixelsForLayerErrors = std::int64_t{4} * 224 * 224;
 
 std::optional<MixedResult> choose_bits_if_asked(Run& run) {
   const MixedOptions& mixed = run.recipe.mixed;

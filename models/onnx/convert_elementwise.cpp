@@ -25,7 +25,7 @@ void require_two(const Call& call) {
 }
 
 // Two operands in the order of the file.
-void emit_ordered(Call& call, Op op) {
+void emit_ordered(Call& call, const Op& op) {
   auto operands = read_operands(call, {0, 1});
   std::sort(operands.all.begin(), operands.all.end(),
             [](const Operand& a, const Operand& b) { return a.input < b.input; });
@@ -34,7 +34,7 @@ void emit_ordered(Call& call, Op op) {
 
 // An activation and a constant made of input 1: Sub as Add of the negative, Div as Mul by the
 // inverse.
-void emit_with_constant(Call& call, Op op, at::Tensor (*make)(const at::Tensor&)) {
+void emit_with_constant(Call& call, const Op& op, at::Tensor (*make)(const at::Tensor&)) {
   auto operands = read_operands(call, {0, 1});
   operands.all[1].constant = make(operands.all[1].constant.to(at::kFloat));
   emit_operands(call, op, operands);
