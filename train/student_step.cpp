@@ -89,10 +89,8 @@ Step::StudentPass Step::student_pass(const Batch& batch) const {
     loss = part_of_mean(part_of_mean(loss, share), rows_);
     done(Part::student_forward);
     auto own = gradients_of(loss, parameters, /*keep=*/part + 1 < parts);
-    if (gradients.empty())
-      gradients = std::move(own);
-    else
-      at::_foreach_add_(gradients, own);
+    // Not in place: what is added has one gradient for both.
+    gradients = gradients.empty() ? std::move(own) : at::_foreach_add(gradients, own);
     add(pass.loss, loss.detach());
     add(pass.agreement, part_of_mean(part_of_mean(agreement, share), rows_));
     done(Part::student_backward);
