@@ -152,9 +152,8 @@ bool open_output(Run& run, const QuantizeOptions& options, Observer& observer) {
 
 // Stages after the first are judged.
 HeldOutUse use_of_images(const Run& run) {
-  const auto stages = std::ranges::count_if(
-      stage_kinds(), [&](const StageKind* kind) { return kind->applies(run.recipe, run.teacher); });
-  return stages > 1 ? HeldOutUse::choices : HeldOutUse::report;
+  return stage_kinds_of(run.recipe, run.teacher).size() > 1 ? HeldOutUse::choices
+                                                            : HeldOutUse::report;
 }
 
 QuantizeReport quantize_inside(const fs::path& model, const QuantizeOptions& options,

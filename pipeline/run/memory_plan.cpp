@@ -38,6 +38,10 @@ std::string in_words(double bytes) {
   return bytes < 1e9 ? format("%.0f MB", bytes / 1e6) : format("%.2f GB", bytes / 1e9);
 }
 
+double least_bytes(const MemoryNeed& need) {
+  return need.fixed + need.each * static_cast<double>(need.least);
+}
+
 // The weights of a generator for large images, their gradients and moments may not fit by
 // themselves; images that are made once take less.
 void replace_generator(const models::Model& teacher, const NetworkSizes& sizes, Recipe& recipe,
@@ -48,8 +52,7 @@ void replace_generator(const models::Model& teacher, const NetworkSizes& sizes, 
     recipe.finetune.images = kImagesInsteadOfGenerator;
     observer.on_message(
         LogLevel::warning,
-        "fine-tuning with a generator needs about " +
-            in_words(need.fixed + need.each * static_cast<double>(need.least)) +
+        "fine-tuning with a generator needs about " + in_words(least_bytes(need)) +
             ", more than --memory_limit " + in_words(limit) + ": it learns from " +
             std::to_string(kImagesInsteadOfGenerator) +
             " images that are made once (finetune.images), which changes the method");
@@ -64,8 +67,8 @@ void replace_genie(const NetworkSizes& sizes, Recipe& recipe, double limit, Obse
   recipe.images.source = ImageSource::optimised;
   observer.on_message(LogLevel::warning,
                       "images by a generator for each batch need about " +
-                          in_words(need.fixed + need.each * static_cast<double>(need.least)) +
-                          ", more than --memory_limit " + in_words(limit) +
+                          in_words(least_bytes(need)) + ", more than --memory_limit " +
+                          in_words(limit) +
                           ": their pixels are optimised instead "
                           "(generate.images.source=optimised), which changes the method");
 }
@@ -101,8 +104,8 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, const Network
                      &recipe.data.eval_batch_size, 1});
   std::vector<MemoryNeed> stages;
   bool learns_from_images = false;
-  for (const StageKind* kind : stage_kinds()) {
-    if (!kind->memory || !kind->applies(recipe, teacher)) continue;
+  for (const StageKind* kind : stage_kinds_of(recipe, teacher)) {
+    if (!kind->memory) continue;
     std::ranges::move(kind->memory(sizes, recipe), std::back_inserter(stages));
     learns_from_images |= kind != &kFineTuning || recipe.finetune.images > 0;
   }
@@ -114,10 +117,6 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, const Network
 }
 
 namespace {
-
-double least_bytes(const MemoryNeed& need) {
-  return need.fixed + need.each * static_cast<double>(need.least);
-}
 
 // Lowers settings until each need fits; the first that does not, whatever its setting.
 std::optional<MemoryNeed> lower_settings(const models::Model& teacher, const NetworkSizes& sizes,

@@ -45,9 +45,7 @@ std::string why_skipped(const Stage& stage, double left) {
 }  // namespace
 
 std::vector<Stage> plan_stages(const Run& run, std::optional<train::TrainReport>& trained) {
-  std::vector<const StageKind*> kinds;
-  for (const StageKind* kind : stage_kinds())
-    if (kind->applies(run.recipe, run.teacher)) kinds.push_back(kind);
+  const auto kinds = stage_kinds_of(run.recipe, run.teacher);
   const bool estimates = std::ranges::any_of(kinds, [](auto* kind) { return kind->seconds; });
   const Pace pace = estimates ? measure_pace(run) : Pace();
   const auto context = std::make_shared<StageContext>(

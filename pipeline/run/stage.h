@@ -63,6 +63,8 @@ struct StageKind {
 
 // All there are, in the order in which a run has them.
 std::span<const StageKind* const> stage_kinds();
+// Those of a run.
+std::vector<const StageKind*> stage_kinds_of(const Recipe& recipe, const models::Model& network);
 
 // Of channel correction, for each image, in the float network's forward passes.
 constexpr double kCorrectionPassesPerImage = 10;

@@ -5,10 +5,18 @@
 #include "pipeline/run/stage.h"
 
 namespace zsq::pipeline {
+
 std::span<const StageKind* const> stage_kinds() {
   static constexpr std::array kinds{&kFirstCalibration, &kFirstValueRanges, &kRounding,
                                     &kCalibration,      &kValueRanges,      &kChannelCorrection,
                                     &kReconstruction,   &kFineTuning};
+  return kinds;
+}
+
+std::vector<const StageKind*> stage_kinds_of(const Recipe& recipe, const models::Model& network) {
+  std::vector<const StageKind*> kinds;
+  for (const StageKind* kind : stage_kinds())
+    if (kind->applies(recipe, network)) kinds.push_back(kind);
   return kinds;
 }
 
