@@ -74,9 +74,20 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
 }
 
 at::Tensor augment(const at::Tensor& images, const Crops& crops) {
-  const auto rows = bilinear(crops.top, crops.height, images.size(2), {});
-  const auto columns = bilinear(crops.left, crops.width, images.size(3), crops.flip);
-  return resample(images, like(images, rows), like(images, columns));
+  const auto cut = crops.height.ne(static_cast<double>(images.size(2)))
+                       .logical_or(crops.width.ne(static_cast<double>(images.size(3))))
+                       .logical_or(crops.flip)
+                       .nonzero()
+                       .squeeze(1);
+  // An image that is whole would be multiplied by ones and zeros.
+  if (cut.numel() == 0) return images;
+  const auto of = [&](const at::Tensor& t) { return t.index_select(0, cut); };
+  const auto rows = bilinear(of(crops.top), of(crops.height), images.size(2), {});
+  const auto columns = bilinear(of(crops.left), of(crops.width), images.size(3), of(crops.flip));
+  const auto which = upload(cut, images.device());
+  return images.index_copy(
+      0, which,
+      resample(images.index_select(0, which), like(images, rows), like(images, columns)));
 }
 
 at::Tensor draw_mixture(std::int64_t n, std::int64_t height, std::int64_t width,

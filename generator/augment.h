@@ -25,6 +25,7 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
                  const ImageOptions& options, const at::Generator& stream);
 
 // [N, C, H, W] -> the same shape, bilinear, pixel centres at halves, edges of the image repeated.
+// `images` itself where all crops are whole.
 at::Tensor augment(const at::Tensor& images, const Crops& crops);
 
 // The weights w of another image in x + w (other - x), for n images: f32 [n, 1, height, width], or

@@ -33,6 +33,26 @@ TEST(Augment, TheWholeImageStaysAndFlipsMirror) {
   EXPECT_LT(largest(augment(images, crop_of(3, 0, 0, 6, 10, true)) - images.flip(3)), 1e-6);
 }
 
+// Beside an image that is cut, one that is whole stays to the last bit, and so does its gradient.
+TEST(Augment, WholeImagesOfABatchAreNotTouched) {
+  ImageOptions options;
+  const auto crops = draw_crops(16, 9, 12, options, at::detail::createCPUGenerator(5));
+  const auto whole = crops.height.eq(9).logical_and(crops.width.eq(12));
+  const auto count = whole.sum().item<std::int64_t>();
+  ASSERT_GT(count, 0);
+  ASSERT_LT(count, 16);
+  auto images = at::randn({16, 3, 9, 12}).requires_grad_(true);
+  const auto made = augment(images, crops);
+  const auto weight = at::randn_like(images);
+  (made * weight).sum().backward();
+  for (std::int64_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(made[i].equal(images[i]), whole[i].item<bool>()) << i;
+    EXPECT_EQ(images.grad()[i].equal(weight[i]), whole[i].item<bool>()) << i;
+    const auto alone = augment(images.narrow(0, i, 1), crops.rows(i, 1));
+    EXPECT_LT(largest(alone[0] - made[i]), 1e-6) << i;
+  }
+}
+
 // A crop of whole pixels is a slice, resized; at its border, the crop alone has nothing beyond.
 TEST(Augment, IsABilinearResizeOfTheCrop) {
   const auto images = at::randn({2, 3, 8, 12});
