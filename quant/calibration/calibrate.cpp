@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "models/execute.h"
+#include "quant/calibration/image_range.h"
 #include "quant/calibration/ranges.h"
 #include "quant/calibration/registry.h"
 #include "quant/data_free/inferred_values.h"
@@ -99,23 +100,34 @@ class Statistics {
   InferredValues values_;
 };
 
-std::optional<Range> known_range(const Student& student,
-                                 const std::optional<Statistics>& statistics, NodeId quantizer,
-                                 const QuantizerSpec& spec) {
-  const auto& options = student.options;
-  const NodeId source = unquantized(student.graph, quantizer);
-  if (source == student.graph.input && options.image_lo < options.image_hi)
-    return Range{options.image_lo, options.image_hi};
-  if (statistics) return statistics->range(source, spec);
-  return std::nullopt;
-}
+// Ranges that need no image.
+class KnownRanges {
+ public:
+  explicit KnownRanges(const Student& student) : graph_(student.graph) {
+    const auto& options = student.options;
+    if (options.activations.range == ActivationRange::bn_statistics) statistics_.emplace(student);
+    if (options.image_lo < options.image_hi)
+      pixels_.emplace(graph_, student.parameters, options.image_lo, options.image_hi);
+  }
+
+  std::optional<Range> of(NodeId quantizer, const QuantizerSpec& spec) {
+    const NodeId source = unquantized(graph_, quantizer);
+    if (pixels_)
+      if (const auto range = pixels_->range(source)) return range;
+    if (statistics_) return statistics_->range(source, spec);
+    return std::nullopt;
+  }
+
+ private:
+  const Graph& graph_;
+  std::optional<Statistics> statistics_;
+  std::optional<PixelRanges> pixels_;
+};
 
 // The student's graph with probes for quantizers; fills `sites`, one per grid.
 Graph probe_graph(const Student& student, std::vector<Site>& sites) {
   Graph graph = student.graph;
-  std::optional<Statistics> statistics;
-  if (student.options.activations.range == ActivationRange::bn_statistics)
-    statistics.emplace(student);
+  KnownRanges ranges(student);
   for (NodeId id : activation_sites(student.graph)) {
     const auto* op = activation_quantizer(student.graph[id]);
     RangeObserver* observer = nullptr;
@@ -123,8 +135,7 @@ Graph probe_graph(const Student& student, std::vector<Site>& sites) {
       return s.op->scale_name() == op->scale_name();
     });
     if (!shared) {
-      Site site{op, student.graph[id].name, known_range(student, statistics, id, op->spec()),
-                nullptr};
+      Site site{op, student.graph[id].name, ranges.of(id, op->spec()), nullptr};
       if (!site.known) site.observer = range_observer(student.options.activations, op->spec());
       observer = site.observer.get();
       sites.push_back(std::move(site));

@@ -38,7 +38,8 @@ std::pair<double, double> range_from_statistics(const models::Graph& graph,
 // Takes the ranges of all activation quantizers. `next_batch` gives [N, C, H, W] images until
 // options.calibration_images are seen. bn_statistics uses no image. Quantizers upstream are active
 // while later ones are observed only for the weights; activations are observed unquantized.
-// Networks' input: options.image_lo/hi where known.
+// Where options.image_lo/hi are known, the network's input and what normalises it have the ranges
+// that follow (image_range.h).
 void calibrate(Student& student, const std::function<at::Tensor()>& next_batch);
 // The same on these images, all of them or, where those are fewer, options.calibration_images.
 void calibrate(Student& student, const at::Tensor& images, std::int64_t batch_size);
