@@ -39,7 +39,10 @@ Node in_later_opset(OnnxBuilder& builder, Node node, const models::Tail& tail) {
   const std::int64_t opset = builder.model().opset;
   const bool older = tail.opset < 13 && opset >= 13;
   const bool changed =
-      std::ranges::find(kNewMeaningIn13, node.op_type) != std::end(kNewMeaningIn13);
+      std::ranges::find(kNewMeaningIn13, node.op_type) != std::end(kNewMeaningIn13) ||
+      std::ranges::any_of(node.attributes, [](const auto& one) {
+        return std::holds_alternative<formats::onnx::Subgraph>(one.value);
+      });
   if (tail.opset < kOldestTail || (older && changed))
     throw Error(ErrorCode::unsupported_model, "the network ends in " + models::operators_of(tail) +
                                                   ", which stay as they are, "
@@ -80,6 +83,10 @@ formats::onnx::ValueInfo describe_input(const models::Signature& file, const std
   if (file.channels_last) std::rotate(of_node.begin() + 1, of_node.begin() + 2, of_node.end());
   if (file.one_dimensional) of_node.erase(of_node.begin() + 2);
   auto info = value_info(name, of_node);
+  if (file.one_image) {
+    info.shape.erase(info.shape.begin());
+    return info;
+  }
   if (file.open_size) {
     const std::size_t height = file.channels_last ? 1 : 2;
     info.shape.at(height) = {-1, "H"};
@@ -173,19 +180,20 @@ void write_output(OnnxBuilder& builder, const std::string& x, const models::Shap
 void reserve_names(OnnxBuilder& builder, const models::Tail& tail) {
   for (const auto& node : tail.nodes) {
     if (!node.name.empty()) builder.unique(node.name);
-    for (const auto& name : node.outputs)
+    for (const auto& name : node.gives())
       if (!name.empty()) builder.unique(name);
   }
   for (const auto& [name, array] : tail.constants) builder.unique(name);
 }
 
-void write_tail(OnnxBuilder& builder, const models::Tail& tail) {
+void write_tail(OnnxBuilder& builder, const models::Signature& file) {
+  const models::Tail& tail = *file.tail;
   builder.require_opset(tail.opset);
   formats::onnx::Graph& graph = builder.model().graph;
   for (const auto& node : tail.nodes) graph.nodes.push_back(in_later_opset(builder, node, tail));
   for (const auto& constant : tail.constants) graph.initializers.push_back(constant);
   graph.outputs = tail.outputs;
-  if (tail.batch > 0)
+  if (tail.batch > 0 && !file.one_image)
     for (auto& input : graph.inputs) input.shape.at(0) = {tail.batch, ""};
 }
 

@@ -42,9 +42,10 @@ std::string size_in_words(const models::Shape& image);  // "224x320"
 void write_output(OnnxBuilder& builder, const std::string& x, const models::Shape& shape,
                   const FileOutput& output);
 
-// The nodes of the tail read the outputs that were written before it, and give the file's own.
-// Error(unsupported_model) where a node of an older opset means something else in this one.
+// The nodes of file.tail, which there is, read the outputs that were written before it, and give
+// the file's own. Error(unsupported_model) where a node of an older opset means something else in
+// this one.
 void reserve_names(OnnxBuilder& builder, const models::Tail& tail);
-void write_tail(OnnxBuilder& builder, const models::Tail& tail);
+void write_tail(OnnxBuilder& builder, const models::Signature& file);
 
 }  // namespace zsq::exporters

@@ -49,12 +49,15 @@ class Converter : NodeWriter<std::string> {
       write_output(builder_, value(output.node), shapes_[output.node], output);
       graph.outputs.push_back(describe_output(signature_, output, shapes_[output.node]));
     }
-    if (signature_.tail) write_tail(builder_, *signature_.tail);
+    if (signature_.tail) write_tail(builder_, signature_);
     return std::move(builder_.model());
   }
 
  private:
   std::string input() override {
+    if (signature_.one_image)
+      return builder_.node("Unsqueeze", {input_, builder_.integers(input_ + ".batch_axis", {0})},
+                           input_ + ".batch");
     if (signature_.one_dimensional)
       return builder_.node(
           "Reshape",

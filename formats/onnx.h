@@ -12,10 +12,20 @@
 
 namespace zsq::formats::onnx {
 
+// A branch of If or the body of Loop, as the file has it.
+struct Subgraph {
+  std::string message;  // GraphProto
+  // Names of the graph around it that it reads, and those that it gives to values of its own, in
+  // alphabetical order. Source: onnx's IR.md, "Names Within a Graph": no name is given twice.
+  std::vector<std::string> reads, gives;
+
+  bool operator==(const Subgraph&) const = default;
+};
+
 struct Attribute {
   std::string name;
   std::variant<std::monostate, float, std::int64_t, std::string, Array, std::vector<float>,
-               std::vector<std::int64_t>, std::vector<std::string>>
+               std::vector<std::int64_t>, std::vector<std::string>, Subgraph>
       value;
 };
 
@@ -25,6 +35,8 @@ struct Node {
   std::vector<Attribute> attributes;
 
   const Attribute* find(std::string_view attribute) const;
+  std::vector<std::string> reads() const;  // its inputs and what its sub-graphs read
+  std::vector<std::string> gives() const;  // its outputs and the names inside its sub-graphs
 };
 
 struct Dimension {
@@ -54,8 +66,9 @@ struct Model {
 };
 
 // External data is read only inside the model's own folder (no absolute path, "..", symbolic or
-// hard link out of it; lengths checked against the file). Functions, sparse initialisers,
-// sub-graphs: Error(unsupported_model). Damaged or empty file: Error(bad_input).
+// hard link out of it; lengths checked against the file). Functions, sparse initialisers, and
+// sub-graphs with either or with external data: Error(unsupported_model). Damaged or empty file:
+// Error(bad_input).
 Model read(const std::filesystem::path& path);
 
 // Deterministic bytes, raw_data initialisers. Atomic.

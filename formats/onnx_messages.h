@@ -38,6 +38,7 @@ NamedTensor read_tensor(protozero::pbf_reader message, ExternalData& external);
 std::string tensor_start(const std::string& name, const Array& array);
 
 Node read_node(protozero::pbf_reader message, ExternalData& external);
+Subgraph read_subgraph(protozero::data_view message);
 
 // Numbers of a repeated field, packed or not.
 void append_integers(protozero::pbf_reader& message, std::vector<std::int64_t>& values);

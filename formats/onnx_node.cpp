@@ -34,6 +34,7 @@ struct AttributeFields {
   std::vector<float> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string> strings;
+  Subgraph g;
 };
 
 AttributeFields read_attribute_fields(pbf_reader message, ExternalData& external) {
@@ -59,8 +60,7 @@ AttributeFields read_attribute_fields(pbf_reader message, ExternalData& external
         fields.seen = kTensor;
         break;
       case bytes_field(6):
-      case bytes_field(11):
-        message.skip();
+        fields.g = read_subgraph(message.get_view());
         fields.seen = kGraph;
         break;
       case bytes_field(7):
@@ -111,13 +111,14 @@ Attribute read_attribute(pbf_reader message, ExternalData& external) {
     case kStrings:
       attribute.value = std::move(fields.strings);
       break;
+    case kGraph:
+      attribute.value = std::move(fields.g);
+      break;
     case kUndefined:
       break;
     default:
       throw Error(ErrorCode::unsupported_model,
-                  "attribute '" + attribute.name +
-                      "' holds a sub-graph or another type that is not supported; export without "
-                      "control flow");
+                  "attribute '" + attribute.name + "' has a type that is not supported");
   }
   return attribute;
 }
@@ -128,6 +129,22 @@ const Attribute* Node::find(std::string_view attribute) const {
   const auto found = std::find_if(attributes.begin(), attributes.end(),
                                   [&](const Attribute& a) { return a.name == attribute; });
   return found == attributes.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Node::reads() const {
+  std::vector<std::string> names = inputs;
+  for (const Attribute& attribute : attributes)
+    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
+      names.insert(names.end(), subgraph->reads.begin(), subgraph->reads.end());
+  return names;
+}
+
+std::vector<std::string> Node::gives() const {
+  std::vector<std::string> names = outputs;
+  for (const Attribute& attribute : attributes)
+    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
+      names.insert(names.end(), subgraph->gives.begin(), subgraph->gives.end());
+  return names;
 }
 
 Node read_node(pbf_reader message, ExternalData& external) {

@@ -54,6 +54,9 @@ std::string attribute_text(const Attribute& attribute) {
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           for (const std::string& element : value) writer.add_bytes(9, element);
           type = 8;
+        } else if constexpr (std::is_same_v<T, Subgraph>) {
+          writer.add_message(6, value.message);
+          type = 5;
         }
       },
       attribute.value);

@@ -86,8 +86,7 @@ at::Tensor augment(const at::Tensor& images, const Crops& crops) {
   const auto columns = bilinear(of(crops.left), of(crops.width), images.size(3), of(crops.flip));
   const auto which = upload(cut, images.device());
   return images.index_copy(
-      0, which,
-      resample(images.index_select(0, which), like(images, rows), like(images, columns)));
+      0, which, resample(images.index_select(0, which), like(images, rows), like(images, columns)));
 }
 
 at::Tensor draw_mixture(std::int64_t n, std::int64_t height, std::int64_t width,

@@ -11,6 +11,7 @@ namespace zsq::models {
 
 at::Tensor from_file_input(const Graph& graph, const at::Tensor& input) {
   if (graph.signature.one_dimensional && input.dim() == 3) return input.unsqueeze(2);
+  if (graph.signature.one_image && input.dim() == 3) return input.unsqueeze(0);
   const bool channels_last = graph.signature.channels_last && input.dim() == 4;
   return channels_last ? input.permute({0, 3, 1, 2}).contiguous() : input;
 }

@@ -7,7 +7,8 @@
 namespace zsq::models {
 
 // [N, H, W, C] -> [N, C, H, W] if the file takes channels last and the tensor has four dimensions;
-// [N, C, L] -> [N, C, 1, L] if it takes signals; else the tensor itself.
+// [N, C, L] -> [N, C, 1, L] if it takes signals; [C, H, W] -> [1, C, H, W] if it takes one image;
+// else the tensor itself.
 at::Tensor from_file_input(const Graph& graph, const at::Tensor& input);
 
 // The part of each output of a row [N, K], [N, shape...] as its file has it; in their order.

@@ -203,6 +203,7 @@ struct Signature {
   bool open_size = false;                 // height and width are open, and nothing depends on them
   bool open_channels = false;             // the file says nothing of the number of channels
   bool one_dimensional = false;           // the file takes signals [N, C, L]: maps of height 1
+  bool one_image = false;                 // the file takes [C, H, W], without a batch
   std::shared_ptr<const Tail> tail = {};  // null: the outputs above are those of the file
 };
 

@@ -220,10 +220,13 @@ class Check {
   }
 
   Json job_of(const FileInRuntime& pair) {
-    const bool channels_last = reference_.model.graph.signature.channels_last;
+    const models::Signature& network = reference_.model.graph.signature;
     const auto layout = [&](const fs::path& file) {
-      const bool onnx = file.extension() == ".onnx";
-      return file.extension() == ".tflite" || (onnx && channels_last) ? "nhwc" : "nchw";
+      if (file.extension() == ".tflite") return "nhwc";
+      if (file.extension() != ".onnx") return "nchw";
+      if (network.one_dimensional) return "ncl";
+      if (network.one_image) return "chw";
+      return network.channels_last ? "nhwc" : "nchw";
     };
     Json job{{"runtime", pair.runtime},
              {"file", without_tail(pair.file.path).string()},

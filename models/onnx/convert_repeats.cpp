@@ -35,6 +35,10 @@ void gather_row(Call& call, NodeId whole) {
 NodeId pick(Call& call, NodeId x, std::int64_t axis, const Dims& places) {
   if (places.empty() || std::ssize(places) > kMaxParts)
     call.fail("picks nothing, or too many places");
+  const auto size = call.shape(x)[static_cast<std::size_t>(axis)];
+  if (places.front() == 0 && std::ssize(places) == size && std::ranges::is_sorted(places) &&
+      places.back() == size - 1)
+    return x;  // all of them
   std::vector<NodeId> parts;
   for (std::size_t i = 0; i < places.size();) {
     auto end = i + 1;

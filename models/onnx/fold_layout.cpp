@@ -107,8 +107,13 @@ at::Tensor fold_range(const Call& call) {
 
 at::Tensor fold_identity(const Call& call) { return call.constant(0); }
 
+// Sizes with the batch among them keep their type, because narrower ones have no room for its
+// number.
 at::Tensor fold_cast(const Call& call) {
-  return call.constant(0).to(type_of(call, call.integer("to", 0)));
+  const auto& x = call.constant(0);
+  const auto type = type_of(call, call.integer("to", 0));
+  const bool has_batch = x.scalar_type() == at::kLong && x.eq(kBatch).any().item<bool>();
+  return has_batch && at::isIntegralType(type, /*includeBool=*/false) ? x : x.to(type);
 }
 
 void convert_cast_like(Call& call) {

@@ -52,8 +52,8 @@ std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
     const proto::Node& node = graph.nodes[i];
     const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
     if (std::none_of(node.outputs.begin(), node.outputs.end(), used)) continue;
-    needed.insert(node.inputs.begin(), node.inputs.end());
-    needed.erase("");
+    for (auto& name : node.reads())
+      if (!name.empty()) needed.insert(std::move(name));
     live.push_back(&node);
   }
   std::reverse(live.begin(), live.end());
@@ -69,9 +69,10 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   Shape shape;
   for (const auto& dimension : image.shape) shape.push_back(dimension.value);
   const auto live = live_nodes(file.graph);
-  importer.add_input(image.name, shape, onnx::reads_channels_last(live, image.name, shape));
+  importer.add_input(image.name, shape,
+                     onnx::input_layout(live, file.graph.initializers, image.name, shape));
   for (const auto* node : live) {
-    for (const auto& input : node->inputs) importer.count_use(input);
+    for (const auto& input : node->reads()) importer.count_use(input);
   }
   for (const auto& output : file.graph.outputs) importer.count_use(output.name);
   onnx::TailBuilder tail(file, live, importer);

@@ -55,7 +55,10 @@ void Importer::charge(double bytes) {
   }
 }
 
-void Importer::add_input(const std::string& name, Shape shape, bool channels_last) {
+void Importer::add_input(const std::string& name, Shape shape, InputLayout layout) {
+  const bool channels_last = layout == InputLayout::channels_last;
+  const bool one_image = layout == InputLayout::one_image;
+  if (one_image) shape.insert(shape.begin(), 1);
   if (shape.size() != 4 && shape.size() != 3) {
     throw Error(ErrorCode::unsupported_model,
                 "the input '" + name + "' has " + std::to_string(shape.size()) +
@@ -86,6 +89,8 @@ void Importer::add_input(const std::string& name, Shape shape, bool channels_las
   model_.graph.input = id;
   shapes_.push_back({1, image[0], image[1], image[2]});
   values_[name].node = id;
+  values_[name].lifted = one_image;
+  model_.graph.signature.one_image = one_image;
   model_.graph.signature.channels_last = channels_last;
   model_.graph.signature.one_dimensional = one_dimensional;
   if (one_dimensional) {

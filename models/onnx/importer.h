@@ -66,6 +66,8 @@ struct Value {
   }
 };
 
+enum class InputLayout { channels_first, channels_last, one_image };
+
 struct FileOutput {
   std::string value, name;  // name: for users
   // The dimension over which the file then looks for the largest: that of the classes.
@@ -79,9 +81,10 @@ class Importer {
 
   // has_four_bits: its type is UINT4, although the tensor holds bytes.
   void add_initializer(const std::string& name, at::Tensor value, bool has_four_bits = false);
-  // N x C x H x W, N x H x W x C if the channels are last, or N x C x L; -1 leaves a dimension
-  // open. Error if that is no batch of images or signals.
-  void add_input(const std::string& name, Shape shape, bool channels_last = false);
+  // N x C x H x W, N x H x W x C if the channels are last, C x H x W of one image, or N x C x L; -1
+  // leaves a dimension open. Error if that is no batch of images or signals.
+  void add_input(const std::string& name, Shape shape,
+                 InputLayout layout = InputLayout::channels_first);
   void count_use(const std::string& name) { ++uses_[name]; }
   void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
   // before_convolution: of the file, so that the node cannot stay as it is.

@@ -34,7 +34,25 @@ bool preprocesses_channels_last(const std::vector<const proto::Node*>& live,
   return false;
 }
 
-}  // namespace
+// By its attribute or, where it has none, by its weight.
+bool has_two_sides(const proto::Node& convolution, const formats::NamedArrays& initializers) {
+  if (const auto* attribute = convolution.find("kernel_shape")) {
+    const auto* sides = std::get_if<std::vector<std::int64_t>>(&attribute->value);
+    return sides && sides->size() == 2;
+  }
+  return std::ranges::any_of(initializers, [&](const auto& one) {
+    return convolution.inputs.size() > 1 && one.first == convolution.inputs[1] &&
+           one.second.shape.size() == 4;
+  });
+}
+
+bool takes_one_image(const std::vector<const proto::Node*>& live,
+                     const formats::NamedArrays& initializers, const Shape& shape) {
+  return shape.size() == 3 && (shape[0] == 3 || shape[0] == 4) &&
+         std::ranges::any_of(live, [&](const proto::Node* node) {
+           return node->op_type == "Conv" && has_two_sides(*node, initializers);
+         });
+}
 
 bool reads_channels_last(const std::vector<const proto::Node*>& live, const std::string& input,
                          const Shape& shape) {
@@ -48,6 +66,16 @@ bool reads_channels_last(const std::vector<const proto::Node*>& live, const std:
   if (read && only_transposed) return true;
   const auto channels = [](std::int64_t size) { return size == 1 || size == 3 || size == 4; };
   return channels(shape[3]) && !channels(shape[1]) && preprocesses_channels_last(live, input);
+}
+
+}  // namespace
+
+InputLayout input_layout(const std::vector<const proto::Node*>& live,
+                         const formats::NamedArrays& initializers, const std::string& input,
+                         const Shape& shape) {
+  if (takes_one_image(live, initializers, shape)) return InputLayout::one_image;
+  return reads_channels_last(live, input, shape) ? InputLayout::channels_last
+                                                 : InputLayout::channels_first;
 }
 
 }  // namespace zsq::models::onnx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file takes images [N, H, W, C], as those that come from TensorFlow and Keras do.
+// How a file takes its images: [N, H, W, C] where it comes from TensorFlow or Keras, [C, H, W]
+// where it is a detector of torchvision, which takes a list of images.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,10 +9,13 @@
 
 namespace zsq::models::onnx {
 
-// `live`: nodes in file order; `shape`: of the input, -1 is open. True if all readers of the input
-// are transpositions to channels first, or if one follows the preprocessing and the last dimension,
-// but not the second, is 1, 3 or 4.
-bool reads_channels_last(const std::vector<const proto::Node*>& live, const std::string& input,
+// `live`: nodes in file order; `shape`: of the input, -1 is open.
+//   channels_last  all readers of the input are transpositions to channels first, or one follows
+//   the
+//                  preprocessing and the last dimension, but not the second, is 1, 3 or 4
+//   one_image      of three dimensions the first is 3 or 4, and convolutions have two sides
+InputLayout input_layout(const std::vector<const proto::Node*>& live,
+                         const formats::NamedArrays& initializers, const std::string& input,
                          const Shape& shape);
 
 }  // namespace zsq::models::onnx

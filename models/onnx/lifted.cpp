@@ -15,8 +15,8 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 // What of an operator counts dimensions from the front: attribute axis; attribute or input axes;
-// perm of a Transpose; the sizes of a Reshape; start and end of a Shape.
-enum class Counts { nothing, axis, axes, perm, sizes, bounds };
+// pads of a Pad; perm of a Transpose; the sizes of a Reshape; start and end of a Shape.
+enum class Counts { nothing, axis, axes, pads, perm, sizes, bounds };
 
 struct Lifting {
   Counts counts = Counts::nothing;
@@ -30,6 +30,7 @@ const std::map<std::string, Lifting>& liftings() {
         {"Concat", {Counts::axis}},
         {"Gather", {Counts::axis}},
         {"LayerNormalization", {Counts::axis, -1}},
+        {"Pad", {Counts::pads, 0, 3}},
         {"ReduceMax", {Counts::axes}},
         {"ReduceMean", {Counts::axes}},
         {"ReduceSum", {Counts::axes}},
@@ -143,6 +144,8 @@ class Lifted {
       }
       case Counts::axes:
         return count_axes(lifting.input);
+      case Counts::pads:
+        return count_pads(lifting.input);
       case Counts::perm: {
         auto perm = call_.integers("perm").value_or(Dims{});
         for (auto& axis : perm) ++axis;
@@ -176,6 +179,17 @@ class Lifted {
     for (auto& axis : *axes) axis = after_batch(axis);
     if (call_.has(input)) return replace(input, *axes);
     set("axes", *axes);
+  }
+
+  // Two for each axis that the node names, or for all.
+  void count_pads(std::size_t axes) {
+    if (call_.has(axes)) return count_axes(axes);
+    auto pads = call_.integers_of("pads", 1).value_or(Dims{});
+    if (std::ssize(pads) != 2 * (rank_ - 1)) call_.fail("two pads per axis were expected");
+    pads.insert(pads.begin() + rank_ - 1, 0);
+    pads.insert(pads.begin(), 0);
+    if (call_.has(1)) return replace(1, pads);
+    set("pads", pads);
   }
 
   static std::int64_t after_batch(std::int64_t axis) { return axis < 0 ? axis : axis + 1; }

@@ -29,10 +29,12 @@ const std::set<std::string_view>& kept_operators() {
       "GatherElements",
       "GatherND",
       "GridSample",
+      "If",
       "Hardmax",
       "IsInf",
       "IsNaN",
       "LSTM",
+      "Loop",
       "MaxRoiPool",
       "MeanVarianceNormalization",
       "NonMaxSuppression",
@@ -45,7 +47,14 @@ const std::set<std::string_view>& kept_operators() {
       "ScatterElements",
       "ScatterND",
       "Shrink",
+      "Scan",
+      "SequenceAt",
       "SequenceConstruct",
+      "SequenceEmpty",
+      "SequenceErase",
+      "SequenceInsert",
+      "SequenceLength",
+      "SplitToSequence",
       "ConcatFromSequence",
       "TopK",
       "Trilu",
@@ -71,7 +80,7 @@ TailBuilder::TailBuilder(const proto::Model& file, const std::vector<const proto
     : file_(file), live_(live), importer_(importer) {
   for (const auto* node : std::views::reverse(live))
     if (is_convolution(*node) || is_before_convolution(*node))
-      before_convolutions_.insert(node->inputs.begin(), node->inputs.end());
+      for (auto& name : node->reads()) before_convolutions_.insert(std::move(name));
 }
 
 bool TailBuilder::is_before_convolution(const proto::Node& node) const {
@@ -81,7 +90,7 @@ bool TailBuilder::is_before_convolution(const proto::Node& node) const {
 }
 
 bool TailBuilder::reaches(const proto::Node& node) const {
-  return std::ranges::any_of(node.inputs,
+  return std::ranges::any_of(node.reads(),
                              [&](const std::string& name) { return given_.contains(name); });
 }
 
@@ -120,7 +129,7 @@ std::vector<FileOutput> TailBuilder::finish() {
   // adds to nodes_.
   const auto begun = std::vector<const proto::Node*>(nodes_.begin(), nodes_.end());
   for (const auto* node : begun)
-    for (const auto& name : node->inputs) need(name);
+    for (const auto& name : node->reads()) need(name);
   std::vector<FileOutput> read;
   std::set<std::string> seen;
   const auto read_once = [&](const std::string& name) {
@@ -132,7 +141,7 @@ std::vector<FileOutput> TailBuilder::finish() {
   for (const auto* node : live_) {
     if (!nodes_.contains(node)) continue;
     tail_.nodes.push_back(*node);
-    for (const auto& name : node->inputs) read_once(name);
+    for (const auto& name : node->reads()) read_once(name);
   }
   for (const auto& output : file_.graph.outputs) read_once(output.name);
   tail_.outputs = file_.graph.outputs;
@@ -149,28 +158,40 @@ void TailBuilder::need(const std::string& first) {
     pending.pop_back();
     if (name.empty() || given_.contains(name) || name == importer_.input_name()) continue;
     const auto* value = importer_.find(name);
-    if (value && value->constant.defined() && !has_batch(value->constant)) {
+    if (value && value->constant.defined() && !has_batch(value->constant) &&
+        !has_row_per_image(name)) {
       if (constants_.insert(name).second)
         tail_.constants.emplace_back(name, to_array(value->constant));
     } else if (value && value->is_plain()) {
       needed_.insert(name);
     } else {
-      const proto::Node& node = giver(name);
-      nodes_.insert(&node);
-      given_.insert(node.outputs.begin(), node.outputs.end());
-      pending.insert(pending.end(), node.inputs.begin(), node.inputs.end());
+      const auto* node = giver(name);
+      if (!node)
+        throw Error(ErrorCode::bad_input,
+                    "'" + name + "' is read, but nothing before it produces it");
+      nodes_.insert(node);
+      given_.insert(node->outputs.begin(), node->outputs.end());
+      for (auto& input : node->reads()) pending.push_back(std::move(input));
     }
   }
 }
 
-const proto::Node& TailBuilder::giver(const std::string& name) {
+// The importer keeps one row of such constants, which is not what a runtime would make.
+bool TailBuilder::has_row_per_image(const std::string& name) {
+  const auto* node = giver(name);
+  return node && (node->op_type == "ConstantOfShape" || node->op_type == "Expand") &&
+         std::ranges::any_of(node->inputs, [&](const std::string& input) {
+           const auto* value = importer_.find(input);
+           return value && value->constant.defined() && has_batch(value->constant);
+         });
+}
+
+const proto::Node* TailBuilder::giver(const std::string& name) {
   if (givers_.empty())
     for (const auto* node : live_)
       for (const auto& output : node->outputs) givers_.emplace(output, node);
   const auto found = givers_.find(name);
-  if (found == givers_.end())
-    throw Error(ErrorCode::bad_input, "'" + name + "' is read, but nothing before it produces it");
-  return *found->second;
+  return found == givers_.end() ? nullptr : found->second;
 }
 
 }  // namespace zsq::models::onnx

@@ -34,7 +34,8 @@ class TailBuilder {
 
  private:
   void need(const std::string& first);
-  const proto::Node& giver(const std::string& name);
+  bool has_row_per_image(const std::string& name);    // a constant
+  const proto::Node* giver(const std::string& name);  // null: no node
   void expect_classes(const proto::Node& node);
 
   const proto::Model& file_;

@@ -7,97 +7,22 @@ Each file is quantized to W8A8 without data; names, shapes, types and values of 
 file are compared with those of the float file, whose BatchNorm and weights are drawn at random.
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it otherwise
 try:
     import numpy as np
     import onnx
-    import onnxruntime as ort
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import TensorProto, helper
+
+    from drawn_network import SIDE, Network, images, run
 except ImportError:
     sys.exit(77)
 
 ZSQ = sys.argv.pop(1)
-SIDE = 32
-
-
-class Network:
-    """A stem of two convolutions with BatchNorm: "a" [N, 16, 16, 16] and "b" [N, 24, 8, 8]."""
-
-    def __init__(self, opset=13):
-        self.opset, self.draws = opset, np.random.default_rng(3)
-        self.nodes, self.constants = [], {}
-        self.convolution("image", "a", 3, 16, stride=2)
-        self.convolution("a", "b", 16, 24, stride=2)
-
-    def add(self, kind, inputs, outputs, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs, outputs, **attributes))
-
-    def constant(self, name, value):
-        self.constants[name] = np.asarray(value)
-        return name
-
-    def weight(self, name, shape):
-        fan = np.prod(shape[1:])
-        return self.constant(name, self.draws.normal(0, (2 / fan)**0.5, shape).astype(np.float32))
-
-    def moments(self, name):
-        """Of a map over images, as BatchNorm has them after training."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "part.onnx"
-            self.save(path, [(name, TensorProto.FLOAT)])
-            values = run(path, images(64))[name]
-        return ("mean", values.mean((0, 2, 3))), ("variance", values.var((0, 2, 3)))
-
-    def convolution(self, x, y, inputs, outputs, stride=1):
-        self.weight(y + ".weight", [outputs, inputs, 3, 3])
-        self.add("Conv", [x, y + ".weight"], [y + ".conv"], strides=[stride] * 2, pads=[1] * 4)
-        for role, value in (("gamma", self.draws.uniform(.7, 1.3, outputs)), ("beta", self.draws.normal(0, .3, outputs)),
-                            *self.moments(y + ".conv")):
-            self.constant(f"{y}.{role}", value.astype(np.float32))
-        self.add("BatchNormalization", [y + ".conv", *(f"{y}.{r}" for r in ("gamma", "beta", "mean", "variance"))],
-                 [y + ".norm"])
-        self.add("Relu", [y + ".norm"], [y])
-
-    def head(self, x, y, inputs, outputs):
-        """A convolution with a bias, as heads have it."""
-        self.weight(y + ".weight", [outputs, inputs, 1, 1])
-        self.constant(y + ".bias", self.draws.normal(0, .5, outputs).astype(np.float32))
-        self.add("Conv", [x, y + ".weight", y + ".bias"], [y])
-
-    def anchors(self, x, y, numbers):
-        """[N, C, H, W] as [N, places, numbers]."""
-        self.add("Transpose", [x], [y + ".last"], perm=[0, 2, 3, 1])
-        self.add("Reshape", [y + ".last", self.constant(y + ".shape", np.array([0, -1, numbers], np.int64))], [y])
-
-    def save(self, path, outputs, sides=(SIDE, SIDE)):
-        """sides: height and width, or with the channels before them."""
-        image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", *(3, *sides)[-3:]])
-        given = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
-        graph = helper.make_graph(self.nodes, "graph", [image], given,
-                                  [numpy_helper.from_array(v, k) for k, v in self.constants.items()])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
-        onnx.save(onnx.shape_inference.infer_shapes(model), path)
-
-
-def images(count, height=SIDE, width=SIDE):
-    draws = np.random.default_rng(1)
-    blocks = np.kron(draws.normal(size=[count, 3, height // 8, width // 8]), np.ones([1, 1, 8, 8]))
-    # Pixels of 0 to 1 less 0.5, by 0.25.
-    return np.clip(blocks + .1 * draws.normal(size=[count, 3, height, width]), -2, 2).astype(np.float32)
-
-
-def run(path, batch):
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return {one.name: value for one, value in zip(session.get_outputs(), session.run(None, {"image": batch}))}
 
 
 class SeveralOutputs(unittest.TestCase):
@@ -119,7 +44,7 @@ class SeveralOutputs(unittest.TestCase):
         onnx.checker.check_model(exported, full_check=True)
         codes = [c for c in exported.graph.initializer if c.data_type == TensorProto.INT8 and len(c.dims) > 1]
         self.assertGreaterEqual(len(codes), 2)
-        given = images(batch)
+        given = images(1)[0] if network.one_image else images(batch)
         a, b = run(path, given), run(out / "model.onnx", given)
         self.assertEqual(list(a), list(b))
         for name in a:
@@ -193,6 +118,28 @@ class SeveralOutputs(unittest.TestCase):
                     self.assertEqual(done.returncode, 4)
                     self.assertIn("NonMaxSuppression", done.stderr)
                 self.assertTrue(any("NonMaxSuppression" in note for note in report["notes"]), report["notes"])
+
+    def test_one_image_and_a_branch_stay(self):
+        net = Network()
+        net.head("b", "scores", 24, 6)
+        net.add("ReduceMax", ["scores"], ["best"], keepdims=0)
+        net.add("Greater", ["best", net.constant("least", np.float32(0))], ["any"])
+        net.constant("twice", np.float32(2))
+        picked = helper.make_tensor_value_info("inside", TensorProto.FLOAT, None)
+        nothing = helper.make_tensor_value_info("outside", TensorProto.FLOAT, None)
+        net.add("If", ["any"], ["picked"], then_branch=helper.make_graph(
+            [helper.make_node("Mul", ["scores", "twice"], ["inside"])], "some", [], [picked]),
+                else_branch=helper.make_graph(
+                    [helper.make_node("Neg", ["scores"], ["outside"])], "none", [], [nothing]))
+        net.take_one_image()
+        a, b, report = self.quantized(net, [("picked", TensorProto.FLOAT)])
+        self.near(a["picked"], b["picked"])
+        self.assertTrue(any("If" in note for note in report["notes"]), report["notes"])
+        entry = onnx.load(self.folder / "out/model.onnx").graph.input[0].type.tensor_type.shape.dim
+        self.assertEqual([d.dim_value for d in entry], [3, SIDE, SIDE])
+        done = subprocess.run([ZSQ, "check", str(self.folder / "out"), "--images", "2"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_pixels_keep_their_class(self):
         for last in ("Resize", "ConvTranspose"):

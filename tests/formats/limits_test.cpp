@@ -141,6 +141,15 @@ TEST_F(Limits, OnnxCountsWhatTakesTwoBytes) {
   refused(onnx::model(repeated(onnx::text(12, ""), 100'001)), onnx::read, "outputs");
   refused(onnx::model(onnx::text(1, repeated(onnx::text(5, ""), 33))), onnx::read,
           "more than 32 attributes");
+  const auto in_branch = [](const std::string& graph) {
+    return onnx::text(1, onnx::text(5, onnx::text(6, graph)));
+  };
+  std::string deep;
+  for (int level = 0; level < 17; ++level) deep = in_branch(deep);
+  refused(onnx::model(deep), onnx::read, "more than 16 levels");
+  std::string names;
+  for (int i = 0; i <= 100'000; ++i) names += onnx::text(1, std::to_string(i));
+  refused(onnx::model(in_branch(onnx::text(1, names))), onnx::read, "more than 100000 names");
   const auto shape = onnx::text(2, onnx::text(1, onnx::text(2, repeated(onnx::text(1, ""), 65))));
   refused(onnx::model(onnx::text(11, shape)), onnx::read, "more than 64 dimensions");
 }

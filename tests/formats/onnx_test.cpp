@@ -94,6 +94,38 @@ TEST(Onnx, RoundTripIsExactAndDeterministic) {
   EXPECT_EQ(got.graph.outputs[0].element_type, 10);
 }
 
+// Names inside are all that a sub-graph gives, those of its own sub-graphs among them.
+TEST(Onnx, SubgraphsStayAsTheyAre) {
+  const auto attribute = [](const std::string& graph) {
+    return text(5, text(1, "body") + text(6, graph) + number(20, 5));
+  };
+  const auto value = [](std::uint32_t field, const std::string& name) {
+    return text(field, text(1, name));
+  };
+  const std::string constant = text(5, text(1, "value") + text(5, text(8, "own")) + number(20, 4));
+  const std::string inner =
+      text(1, text(1, "b") + text(1, "far") + text(2, "d")) + value(12, "d") + value(12, "direct");
+  const std::string outer = value(11, "i") + text(5, text(8, "w")) +
+                            text(1, text(1, "near") + text(1, "i") + text(1, "") + text(2, "b")) +
+                            text(1, text(1, "w") + text(2, "c") + constant + attribute(inner)) +
+                            value(12, "c") + text(500, "?");
+  const TempFolder folder;
+  const auto whole =
+      model(text(1, text(1, "x") + text(2, "y") + text(4, "Loop") + attribute(outer)));
+  const Model got = parse(folder, whole);
+  const Node& node = got.graph.nodes.at(0);
+  const auto& body = std::get<Subgraph>(node.find("body")->value);
+  EXPECT_EQ(body.message, outer);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(body.reads, (Names{"direct", "far", "near"}));
+  EXPECT_EQ(body.gives, (Names{"b", "c", "d", "i", "w"}));
+  EXPECT_EQ(node.reads(), (Names{"x", "direct", "far", "near"}));
+  EXPECT_EQ(node.gives(), (Names{"y", "b", "c", "d", "i", "w"}));
+  write(folder / "again", got);
+  const Model again = read(folder / "again");
+  EXPECT_EQ(std::get<Subgraph>(again.graph.nodes.at(0).attributes.at(0).value), body);
+}
+
 TEST(Onnx, WritesExactlyTheseBytes) {
   const TempFolder folder;
   Model small;
@@ -174,8 +206,14 @@ TEST(Onnx, WhatIsNotSupportedIsNamed) {
   const auto refuse = [&](const std::string& bytes, const char* part) {
     expect_error([&] { parse(folder, bytes); }, ErrorCode::unsupported_model, part);
   };
-  const std::string sub_graph = text(1, "then_branch") + text(6, "") + number(20, 5);
-  refuse(model(text(1, text(3, "if1") + text(4, "If") + text(5, sub_graph))), "If node 'if1'");
+  const auto branch = [](const std::string& graph) {
+    const std::string attribute = text(1, "then_branch") + text(6, graph) + number(20, 5);
+    return model(text(1, text(3, "if1") + text(4, "If") + text(5, attribute)));
+  };
+  refuse(branch(text(5, text(8, "w") + number(14, 1))), "If node 'if1': a sub-graph has tensors");
+  refuse(branch(text(15, "")), "sparse");
+  const std::string several = text(1, "branches") + text(11, "") + number(20, 10);
+  refuse(model(text(1, text(4, "Switch") + text(5, several))), "'branches' has a type");
   refuse(model(text(15, "")), "sparse");
   refuse(model(text(5, number(1, 2) + number(2, 22) + text(9, "1"))), "type 22");
   const std::string call = text(1, text(3, "n") + text(4, "F") + text(7, "d"));

@@ -49,7 +49,8 @@ void FinishedImages::add(const at::Tensor& images, at::Tensor labels,
                          const at::Tensor& second_labels) {
   const at::NoGradGuard no_grad;
   const auto device = running_.front().mean.device();
-  const auto [logits, moments] = pass_(images.to(device).contiguous(at::MemoryFormat::ChannelsLast));
+  const auto [logits, moments] =
+      pass_(images.to(device).contiguous(at::MemoryFormat::ChannelsLast));
   const auto kind = job_.teacher.graph.signature.kind;
   if (!labels.defined()) labels = losses::predicted_labels(kind, logits);
   labels = labels.to(device);
