@@ -96,6 +96,20 @@ formats::onnx::ValueInfo describe_input(const models::Signature& file, const std
   return info;
 }
 
+std::string from_file_layout(OnnxBuilder& builder, const models::Signature& file,
+                             const std::string& x, const models::Shape& of_node) {
+  if (file.one_image)
+    return builder.node("Unsqueeze", {x, builder.integers(x + ".batch_axis", {0})}, x + ".batch");
+  if (file.one_dimensional)
+    return builder.node("Reshape",
+                        {x, builder.integers(x + ".map", {0, of_node.at(1), 1, of_node.at(3)})},
+                        x + ".as_map");
+  if (file.channels_last)
+    return builder.node("Transpose", {x}, x + ".channels_first",
+                        {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
+  return x;
+}
+
 formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
                                          const models::Shape& of_node) {
   auto info = value_info(output.name, output.full_shape(of_node));

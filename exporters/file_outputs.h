@@ -36,6 +36,10 @@ formats::onnx::ValueInfo describe_input(const models::Signature& file, const std
                                         models::Shape of_node);
 formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
                                          const models::Shape& of_node);
+
+// What the file takes as `x`, as a map [N, C, H, W], which the input's node is.
+std::string from_file_layout(OnnxBuilder& builder, const models::Signature& file,
+                             const std::string& x, const models::Shape& of_node);
 std::string size_in_words(const models::Shape& image);  // "224x320"
 
 // Function and shape, in float, and the name. `x`: the node's value, of shape `shape`.

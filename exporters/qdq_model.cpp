@@ -54,20 +54,17 @@ class Converter : NodeWriter<std::string> {
   }
 
  private:
-  std::string input() override {
-    if (signature_.one_image)
-      return builder_.node("Unsqueeze", {input_, builder_.integers(input_ + ".batch_axis", {0})},
-                           input_ + ".batch");
-    if (signature_.one_dimensional)
-      return builder_.node(
-          "Reshape",
-          {input_, builder_.integers(input_ + ".map",
-                                     {0, shapes_[graph_.input][1], 1, shapes_[graph_.input][3]})},
-          input_ + ".as_map");
-    if (signature_.channels_last)
-      return builder_.node("Transpose", {input_}, input_ + ".channels_first",
-                           {{"perm", std::vector<std::int64_t>{0, 3, 1, 2}}});
-    return input_;
+  std::string input() override { return enters_as_codes() ? input_ : as_map(input_); }
+
+  std::string as_map(const std::string& x) {
+    return from_file_layout(builder_, signature_, x, shapes_[graph_.input]);
+  }
+
+  // OpenVINO rounds what is reshaped to bf16 on processors that have it, unless it is codes.
+  bool enters_as_codes() const {
+    const auto& users = plan_.consumers[graph_.input];
+    return signature_.one_dimensional && users.size() == 1 &&
+           calibrated_quantizer(student_, users[0]);
   }
 
   std::string operation(NodeId id) override {
@@ -138,6 +135,8 @@ class Converter : NodeWriter<std::string> {
     const auto pooled = pooled_.find(before);
     if (form_.sums_codes() && calibrated_quantizer(student_, before))
       return quantize_value(id, op, requantized(id));
+    if (before == graph_.input && enters_as_codes())
+      return quantize_value(id, op, as_map(quantize_value(id, op, input_)));
     if (pooled == pooled_.end()) return quantize_value(id, op, value(before));
     // The pool runs in integers only where a quantizer is right after it, so one more comes
     // between the pool and the Flatten; it changes no value.

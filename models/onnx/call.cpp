@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
+#include "models/onnx/signals.h"
 
 namespace zsq::models::onnx {
 namespace {
@@ -200,6 +201,8 @@ std::string Call::layer_name(std::size_t weight) {
 NodeId Call::append(const std::string& name, Op op, std::vector<NodeId> inputs,
                     std::map<std::string, std::string> params) {
   if (model().graph.nodes.size() >= kMaxGraphNodes) fail("the graph has too many nodes");
+  if (model().graph.signature.one_dimensional)
+    if (const auto found = append_on_maps(*this, name, op, inputs, params)) return *found;
   Node node{name, std::move(op), std::move(inputs), std::move(params)};
   std::vector<Shape> input_shapes;
   for (const auto input : node.inputs) input_shapes.push_back(shape(input));

@@ -145,7 +145,8 @@ void convert_conv1d(Call& call) {
   if (shape.size() != 3) call.fail("needs an input N x C x L");
   auto conv = along_one_axis(call, weight.size(3), shape[2]);
   conv.groups = groups_of(call);
-  const auto map = call.part(Reshape{{shape[1], 1, shape[2]}}, {x});
+  const auto map = absorb_pad(call.model().graph,
+                              call.part(Reshape{{shape[1], 1, shape[2]}}, {x}), 0, conv.pads);
   const auto name = call.layer_name(1);
   const auto params =
       layer_parameters(call, name, weight, call.has(2) ? call.constant(2) : at::Tensor());
@@ -227,7 +228,8 @@ void convert_batch_normalization(Call& call) {
   if (!as_map) return call.bind({call.append(name, norm, {x}, params), {}});
   std::int64_t places = 1;
   for (std::size_t i = 2; i < shape.size(); ++i) places *= shape[i];
-  x = call.part(Reshape{{shape[1], places, 1}}, {x});
+  const bool of_signals = call.model().graph.signature.one_dimensional;
+  x = call.part(Reshape{{shape[1], of_signals ? 1 : places, of_signals ? places : 1}}, {x});
   x = call.append(name, norm, {x}, params);
   call.emit(Reshape{{shape.begin() + 1, shape.end()}}, {x});
 }

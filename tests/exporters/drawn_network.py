@@ -81,6 +81,26 @@ class Network:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
+def save_signals(path):
+    """Two convolutions with BatchNorm over signals [N, 4, 64]."""
+    draws, constants, nodes = np.random.default_rng(5), {}, []
+    for x, y, inputs, outputs in (("image", "a", 4, 16), ("a", "b", 16, 24)):
+        values = {"weight": draws.normal(0, (2 / inputs / 5)**.5, [outputs, inputs, 5]), "gamma": np.ones(outputs),
+                  "beta": draws.normal(0, .3, outputs), "mean": np.zeros(outputs), "variance": np.ones(outputs)}
+        constants |= {f"{y}.{role}": value.astype(np.float32) for role, value in values.items()}
+        nodes += [helper.make_node("Conv", [x, y + ".weight"], [y + ".conv"], pads=[2, 2]),
+                  helper.make_node("BatchNormalization", [y + ".conv", *(f"{y}.{role}" for role in list(values)[1:])],
+                                   [y + ".norm"]),
+                  helper.make_node("Relu", [y + ".norm"], [y])]
+    nodes += [helper.make_node("GlobalAveragePool", ["b"], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["row"]),
+              helper.make_node("Gemm", ["row", "classes"], ["logits"])]
+    constants["classes"] = draws.normal(0, 1, [24, 5]).astype(np.float32)
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 4, 64])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 5])],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
 def images(count, height=SIDE, width=SIDE):
     draws = np.random.default_rng(1)
     blocks = np.kron(draws.normal(size=[count, 3, height // 8, width // 8]), np.ones([1, 1, 8, 8]))

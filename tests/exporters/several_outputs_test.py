@@ -18,7 +18,7 @@ try:
     import onnx
     from onnx import TensorProto, helper
 
-    from drawn_network import SIDE, Network, images, run
+    from drawn_network import SIDE, Network, images, run, save_signals
 except ImportError:
     sys.exit(77)
 
@@ -139,6 +139,19 @@ class SeveralOutputs(unittest.TestCase):
         self.assertEqual([d.dim_value for d in entry], [3, SIDE, SIDE])
         done = subprocess.run([ZSQ, "check", str(self.folder / "out"), "--images", "2"], capture_output=True, text=True,
                               check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    # What runtimes compute is what was measured, to rounding: BatchNorm and ReLU are in the convolutions.
+    def test_signals_run_in_integers(self):
+        path, out = self.folder / "signals.onnx", self.folder / "out"
+        save_signals(path)
+        words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "--recipe", "instant", "-o", str(out), "--quiet"]
+        subprocess.run(words, capture_output=True, text=True, check=True)
+        kinds = [node.op_type for node in onnx.load(out / "model.onnx").graph.node]
+        self.assertEqual(kinds[0], "QuantizeLinear")
+        self.assertEqual(kinds.count("Conv"), 2)
+        self.assertFalse({"BatchNormalization", "Relu", "ReduceMean"} & set(kinds), kinds)
+        done = subprocess.run([ZSQ, "check", str(out), "--images", "8"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_pixels_keep_their_class(self):

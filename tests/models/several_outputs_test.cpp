@@ -207,17 +207,5 @@ TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
   EXPECT_TRUE(half.whole(sizes).graph.signature.open_channels);
 }
 
-TEST(Signals, AreMapsOfHeightOne) {
-  OnnxFile file(13, {4, 30});
-  file.initializer("w", wave({6, 4, 5})).node("Conv", {"x", "w"}, {"c"}).node("Relu", {"c"}, {"y"});
-  const auto model = file.import();
-  EXPECT_TRUE(model.graph.signature.one_dimensional);
-  EXPECT_EQ(model.graph.input_shape, (std::array<std::int64_t, 3>{4, 1, 30}));
-  const auto x = at::randn({2, 4, 30});
-  const auto y = as_file_output(
-      model.graph, execute(model.graph, model.parameters, from_file_input(model.graph, x)));
-  expect_close(y, at::relu(at::conv1d(x, wave({6, 4, 5}))).flatten(1));
-}
-
 }  // namespace
 }  // namespace zsq::models
