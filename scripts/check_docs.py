@@ -168,10 +168,16 @@ def check_links(root, documents):
 
 
 def check_source_files(root, document):
-    """Inline code that is a path of the repository; my_* stands for what a reader adds."""
+    """Inline code that is a path of the repository; my_* stands for what a reader adds.
+
+    Folders that git ignores hold what commands have made here, and others elsewhere.
+    """
+    ignored = root / ".gitignore"
+    made = {line.strip().strip("/") for line in ignored.read_text().splitlines()} if ignored.exists() else set()
     for number, line in document.prose():
         for code in CODE.findall(line):
-            ours = SOURCE_FILE.fullmatch(code) and (root / code.split("/")[0]).is_dir() and "/my_" not in code
+            first = code.split("/")[0]
+            ours = SOURCE_FILE.fullmatch(code) and (root / first).is_dir() and first not in made and "/my_" not in code
             if ours and not (root / code).exists():
                 yield document, number, f"there is no file {code}"
 

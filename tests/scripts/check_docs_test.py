@@ -36,7 +36,9 @@ class CheckDocs(unittest.TestCase):
             (root / "README.md").write_text(readme)
             (root / "docs" / "log").mkdir(parents=True)
             for file, text in (docs or {}).items():
-                (root / "docs" / file).write_text(text)
+                path = root / "docs" / file
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
             (root / "cmake").mkdir()
             (root / "cmake" / "public_headers.txt").write_text("# The public headers\npipeline/quantize.h\n")
             (root / "scripts").mkdir()
@@ -76,6 +78,9 @@ class CheckDocs(unittest.TestCase):
     def test_names_paths_that_do_not_exist(self):
         self.accepts("`scripts/bench.py` `elsewhere/bench.py` `val/n01.json`\n")
         self.names("`docs/none.svg`", "README.md:1: there is no file docs/none.svg")
+        made = {"../out/run.json": "{}"}
+        self.names("`out/report.json`", "README.md:1: there is no file out/report.json", made)
+        self.accepts("`out/report.json`\n", {**made, "../.gitignore": "/out/\n"})
 
     def test_names_headers_that_users_do_not_have(self):
         self.accepts("```cpp\n#include <vector>\n#include <zsq/pipeline/quantize.h>\n```\n")
