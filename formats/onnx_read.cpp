@@ -94,12 +94,23 @@ ValueInfo read_value_info(pbf_reader message) {
   return info;
 }
 
+std::size_t names_in_subgraphs(const Node& node) {
+  std::size_t names = 0;
+  for (const Attribute& attribute : node.attributes)
+    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
+      names += subgraph->reads.size() + subgraph->gives.size();
+  return names;
+}
+
 Graph read_graph(pbf_reader message, ExternalData& external) {
   Graph graph;
+  std::size_t names = 0;
   while (message.next()) switch (message.tag_and_type()) {
       case bytes_field(1):
         require_room(graph.nodes.size(), kMaxOnnxNodes, "nodes");
         graph.nodes.push_back(read_node(message.get_message(), external));
+        names += names_in_subgraphs(graph.nodes.back());
+        require_room(names, kMaxOnnxNames, "names in sub-graphs");
         break;
       case bytes_field(2):
         graph.name = message.get_string();

@@ -23,7 +23,7 @@ struct Names {
     if (!name.empty()) names.insert(std::move(name));
     if (read.size() + given.size() > kMaxOnnxNames)
       throw Error(ErrorCode::bad_input,
-                  "holds a sub-graph of more than " + std::to_string(kMaxOnnxNames) + " names");
+                  "holds more than " + std::to_string(kMaxOnnxNames) + " names in sub-graphs");
   }
 };
 

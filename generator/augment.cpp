@@ -74,17 +74,20 @@ Crops draw_crops(std::int64_t n, std::int64_t height, std::int64_t width,
 }
 
 at::Tensor augment(const at::Tensor& images, const Crops& crops) {
-  const auto cut = crops.height.ne(static_cast<double>(images.size(2)))
-                       .logical_or(crops.width.ne(static_cast<double>(images.size(3))))
-                       .logical_or(crops.flip)
-                       .nonzero()
-                       .squeeze(1);
-  // An image that is whole would be multiplied by ones and zeros.
-  if (cut.numel() == 0) return images;
-  const auto of = [&](const at::Tensor& t) { return t.index_select(0, cut); };
+  const auto height = static_cast<double>(images.size(2)),
+             width = static_cast<double>(images.size(3));
+  const auto whole = crops.height.eq(height)
+                         .logical_and(crops.width.eq(width))
+                         .logical_and(crops.top.eq(0))
+                         .logical_and(crops.left.eq(0))
+                         .logical_and(crops.flip.logical_not());
+  // Such an image would be multiplied by ones and zeros.
+  const auto others = whole.logical_not().nonzero().squeeze(1);
+  if (others.numel() == 0) return images;
+  const auto of = [&](const at::Tensor& t) { return t.index_select(0, others); };
   const auto rows = bilinear(of(crops.top), of(crops.height), images.size(2), {});
   const auto columns = bilinear(of(crops.left), of(crops.width), images.size(3), of(crops.flip));
-  const auto which = upload(cut, images.device());
+  const auto which = upload(others, images.device());
   return images.index_copy(
       0, which, resample(images.index_select(0, which), like(images, rows), like(images, columns)));
 }

@@ -145,8 +145,8 @@ void convert_conv1d(Call& call) {
   if (shape.size() != 3) call.fail("needs an input N x C x L");
   auto conv = along_one_axis(call, weight.size(3), shape[2]);
   conv.groups = groups_of(call);
-  const auto map = absorb_pad(call.model().graph,
-                              call.part(Reshape{{shape[1], 1, shape[2]}}, {x}), 0, conv.pads);
+  const auto map = absorb_pad(call.model().graph, call.part(Reshape{{shape[1], 1, shape[2]}}, {x}),
+                              0, conv.pads);
   const auto name = call.layer_name(1);
   const auto params =
       layer_parameters(call, name, weight, call.has(2) ? call.constant(2) : at::Tensor());

@@ -20,28 +20,26 @@ constexpr bool kKeepsPlaces =
 
 std::int64_t on_map(std::int64_t axis) { return axis == kLength ? kWidth : axis; }
 
-// The same operator on maps; monostate: it is not known there.
+// The same operator on maps; nothing where it is not known there.
 struct OnMaps {
-  using Result = std::variant<std::monostate, Op>;
-
   template <class T>
-  Result operator()(const T& op) const {
-    if constexpr (kKeepsPlaces<T>) return Op{op};
-    return {};
+  std::optional<Op> operator()(const T& op) const {
+    if constexpr (kKeepsPlaces<T>) return op;
+    return std::nullopt;
   }
-  Result operator()(const Concat& op) const { return Op{Concat{on_map(op.axis)}}; }
-  Result operator()(const Slice& op) const {
-    return Op{Slice{on_map(op.axis), op.start, op.end, op.step}};
+  std::optional<Op> operator()(const Concat& op) const { return Concat{on_map(op.axis)}; }
+  std::optional<Op> operator()(const Slice& op) const {
+    return Slice{on_map(op.axis), op.start, op.end, op.step};
   }
-  Result operator()(const Pad& op) const {
+  std::optional<Op> operator()(const Pad& op) const {
     Pad pad = op;
     for (auto* side : {&pad.before, &pad.after}) side->insert(side->begin() + kLength, 0);
-    return Op{pad};
+    return pad;
   }
-  Result operator()(const Reduce& op) const {
-    if (op.axes != std::vector<std::int64_t>{kLength}) return {};
-    if (op.kind == ReduceKind::mean) return Op{GlobalAvgPool{op.keepdims}};
-    return Op{Reduce{op.kind, {kLength, kWidth}, op.keepdims}};
+  std::optional<Op> operator()(const Reduce& op) const {
+    if (op.axes != std::vector<std::int64_t>{kLength}) return std::nullopt;
+    if (op.kind == ReduceKind::mean) return GlobalAvgPool{op.keepdims};
+    return Reduce{op.kind, {kLength, kWidth}, op.keepdims};
   }
 };
 
@@ -73,8 +71,8 @@ std::optional<NodeId> append_on_maps(Call& call, const std::string& name, const 
   for (const auto input : inputs) maps.push_back(map_of(call, graph, input));
   if (maps.empty() || std::ranges::find(maps, NodeId{-1}) != maps.end()) return std::nullopt;
   const auto there = std::visit(OnMaps{}, op);
-  if (std::holds_alternative<std::monostate>(there)) return std::nullopt;
-  const auto y = call.append(name, std::get<Op>(there), maps, params);
+  if (!there) return std::nullopt;
+  const auto y = call.append(name, *there, maps, params);
   Shape shape(call.shape(y).begin() + 1, call.shape(y).end());
   if (shape.size() < 3) return y;
   shape.erase(shape.begin() + 1);  // the height

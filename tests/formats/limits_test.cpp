@@ -147,9 +147,13 @@ TEST_F(Limits, OnnxCountsWhatTakesTwoBytes) {
   std::string deep;
   for (int level = 0; level < 17; ++level) deep = in_branch(deep);
   refused(onnx::model(deep), onnx::read, "more than 16 levels");
-  std::string names;
-  for (int i = 0; i <= 100'000; ++i) names += onnx::text(1, std::to_string(i));
-  refused(onnx::model(in_branch(onnx::text(1, names))), onnx::read, "more than 100000 names");
+  const auto reading = [&](int count) {
+    std::string names;
+    for (int i = 0; i < count; ++i) names += onnx::text(1, std::to_string(i));
+    return in_branch(onnx::text(1, names));
+  };
+  refused(onnx::model(reading(100'001)), onnx::read, "more than 100000 names");
+  refused(onnx::model(reading(60'000) + reading(60'000)), onnx::read, "more than 100000 names");
   const auto shape = onnx::text(2, onnx::text(1, onnx::text(2, repeated(onnx::text(1, ""), 65))));
   refused(onnx::model(onnx::text(11, shape)), onnx::read, "more than 64 dimensions");
 }

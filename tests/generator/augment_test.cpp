@@ -33,6 +33,13 @@ TEST(Augment, TheWholeImageStaysAndFlipsMirror) {
   EXPECT_LT(largest(augment(images, crop_of(3, 0, 0, 6, 10, true)) - images.flip(3)), 1e-6);
 }
 
+// Views of a teacher are as large as the image and begin beside it.
+TEST(Augment, AMovedImageIsMoved) {
+  const auto images = at::randn({2, 3, 6, 10});
+  const auto made = augment(images, crop_of(2, 1, -2, 6, 10));
+  EXPECT_LT(largest(made.slice(2, 0, 5).slice(3, 2) - images.slice(2, 1).slice(3, 0, 8)), 1e-6);
+}
+
 // Beside an image that is cut, one that is whole stays to the last bit, and so does its gradient.
 TEST(Augment, WholeImagesOfABatchAreNotTouched) {
   ImageOptions options;
