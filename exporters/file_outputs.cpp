@@ -40,9 +40,7 @@ Node in_later_opset(OnnxBuilder& builder, Node node, const models::Tail& tail) {
   const bool older = tail.opset < 13 && opset >= 13;
   const bool changed =
       std::ranges::find(kNewMeaningIn13, node.op_type) != std::end(kNewMeaningIn13) ||
-      std::ranges::any_of(node.attributes, [](const auto& one) {
-        return std::holds_alternative<formats::onnx::Subgraph>(one.value);
-      });
+      !node.subgraphs().empty();
   if (tail.opset < kOldestTail || (older && changed))
     throw Error(ErrorCode::unsupported_model, "the network ends in " + models::operators_of(tail) +
                                                   ", which stay as they are, "

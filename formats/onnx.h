@@ -35,6 +35,7 @@ struct Node {
   std::vector<Attribute> attributes;
 
   const Attribute* find(std::string_view attribute) const;
+  std::vector<const Subgraph*> subgraphs() const;
   std::vector<std::string> reads() const;  // its inputs and what its sub-graphs read
   std::vector<std::string> gives() const;  // its outputs and the names inside its sub-graphs
 };

@@ -131,19 +131,24 @@ const Attribute* Node::find(std::string_view attribute) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> Node::reads() const {
-  std::vector<std::string> names = inputs;
+std::vector<const Subgraph*> Node::subgraphs() const {
+  std::vector<const Subgraph*> found;
   for (const Attribute& attribute : attributes)
-    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
-      names.insert(names.end(), subgraph->reads.begin(), subgraph->reads.end());
+    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value)) found.push_back(subgraph);
+  return found;
+}
+
+std::vector<std::string> Node::reads() const {
+  auto names = inputs;
+  for (const auto* inside : subgraphs())
+    names.insert(names.end(), inside->reads.begin(), inside->reads.end());
   return names;
 }
 
 std::vector<std::string> Node::gives() const {
-  std::vector<std::string> names = outputs;
-  for (const Attribute& attribute : attributes)
-    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
-      names.insert(names.end(), subgraph->gives.begin(), subgraph->gives.end());
+  auto names = outputs;
+  for (const auto* inside : subgraphs())
+    names.insert(names.end(), inside->gives.begin(), inside->gives.end());
   return names;
 }
 

@@ -94,14 +94,6 @@ ValueInfo read_value_info(pbf_reader message) {
   return info;
 }
 
-std::size_t names_in_subgraphs(const Node& node) {
-  std::size_t names = 0;
-  for (const Attribute& attribute : node.attributes)
-    if (const auto* subgraph = std::get_if<Subgraph>(&attribute.value))
-      names += subgraph->reads.size() + subgraph->gives.size();
-  return names;
-}
-
 Graph read_graph(pbf_reader message, ExternalData& external) {
   Graph graph;
   std::size_t names = 0;
@@ -109,7 +101,8 @@ Graph read_graph(pbf_reader message, ExternalData& external) {
       case bytes_field(1):
         require_room(graph.nodes.size(), kMaxOnnxNodes, "nodes");
         graph.nodes.push_back(read_node(message.get_message(), external));
-        names += names_in_subgraphs(graph.nodes.back());
+        for (const auto* inside : graph.nodes.back().subgraphs())
+          names += inside->reads.size() + inside->gives.size();
         require_room(names, kMaxOnnxNames, "names in sub-graphs");
         break;
       case bytes_field(2):

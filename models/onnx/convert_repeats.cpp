@@ -35,15 +35,13 @@ void gather_row(Call& call, NodeId whole) {
 NodeId pick(Call& call, NodeId x, std::int64_t axis, const Dims& places) {
   if (places.empty() || std::ssize(places) > kMaxParts)
     call.fail("picks nothing, or too many places");
-  const auto size = call.shape(x)[static_cast<std::size_t>(axis)];
-  if (places.front() == 0 && std::ssize(places) == size && std::ranges::is_sorted(places) &&
-      places.back() == size - 1)
-    return x;  // all of them
+  const auto size = static_cast<std::size_t>(call.shape(x)[static_cast<std::size_t>(axis)]);
   std::vector<NodeId> parts;
   for (std::size_t i = 0; i < places.size();) {
     auto end = i + 1;
     while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
-    parts.push_back(call.part(Slice{axis, places[i], places[end - 1] + 1}, {x}));
+    const bool all = end - i == size;
+    parts.push_back(all ? x : call.part(Slice{axis, places[i], places[end - 1] + 1}, {x}));
     i = end;
   }
   return parts.size() == 1 ? parts[0] : call.part(Concat{axis}, parts);

@@ -16,7 +16,8 @@ TEST(Gather, PlacesOfAnAxis) {
   };
   const auto one = at::scalar_tensor(std::int64_t{-1}, at::kLong);
   expect_near(of(one, 1).run(image()), image().select(1, 3));
-  for (const auto& list : {ints({2, 1, 0}), ints({1, 2, 3}), ints({0, 0, -1, 1})})
+  for (const auto& list : {ints({2, 1, 0}), ints({1, 2, 3}), ints({0, 0, -1, 1}),
+                           ints({0, 0, 2, 3}), ints({0, 1, 2, 3}), ints({0, 1, 2, 3, 0})})
     expect_near(of(list, 1).run(image()), image().index_select(1, list.remainder(4)));
   const auto table = ints({0, 2, 1, 3}).reshape({2, 2});
   expect_near(of(table, 3).run(image()),
