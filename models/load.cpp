@@ -12,6 +12,7 @@
 #include "formats/torch_archive.h"
 #include "models/bn_statistics.h"
 #include "models/channel_scales.h"
+#include "models/clips_first.h"
 #include "models/damaged_parameters.h"
 #include "models/fold_affine.h"
 #include "models/hugging_face.h"
@@ -143,6 +144,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
     if (!options.bn_statistics.empty()) add_batch_norm_from(options.bn_statistics, model);
     fold_affine_pairs(model);
     fold_channel_scales(model);
+    put_clips_first(model);
     return model;
   } catch (const Error& error) {
     const std::string message = error.what();

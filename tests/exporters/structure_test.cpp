@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported files have the structure that runtimes are fast with, whatever the layers and the bits.
 #include "exporters/registry.h"
+#include "models/clips_first.h"
 #include "tests/exporters/networks.h"
 #include "tests/exporters/python.h"
 #include "tests/support/temp_folder.h"
@@ -37,6 +38,21 @@ TEST(Structure, MixedWidths) {
   options.first_last_bits = 0;
   options.add_bits = 4;
   EXPECT_EQ(faults_of(test::layer_zoo(), options), "");
+}
+
+// A ReLU behind a pool or an upsampling, as in LeNet and in decoders: a second grid there is one
+// that onnxruntime leaves out, and then it computes the next convolution in float.
+TEST(Structure, ClipsBehindMovesAreNoSecondGrid) {
+  ZSQ_SKIP_WITHOUT_PYTHON();
+  test::NetworkBuilder net;
+  auto x = net.op("pool", models::MaxPool{{2, 2}, {2, 2}}, {net.conv("a", net.input(), 3, 8)});
+  x = net.op("up", models::Resize{{2, 2}}, {net.conv_bn("b", net.relu("pooled", x), 8, 8)});
+  x = net.conv_bn_relu("c", net.relu6("larger", x), 8, 8);
+  x = net.op("flatten", models::Flatten{}, {net.op("mean", models::GlobalAvgPool{}, {x})});
+  models::Model teacher = net.finish(net.linear("fc", x, 8, 5));
+  EXPECT_NE(faults_of(teacher, scheme(8)), "");
+  models::put_clips_first(teacher);
+  EXPECT_EQ(faults_of(teacher, scheme(8)), "");
 }
 
 TEST(Structure, ZeroPointsThatWereAskedForAreSeen) {
