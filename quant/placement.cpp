@@ -27,15 +27,24 @@ bool reads_floats(const Graph& graph, const std::vector<bool>& floats, const mod
   });
 }
 
+bool feeds_islands(const Graph& graph, const std::vector<NodeId>& readers) {
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    return is_float_island(graph[reader]);
+  });
+}
+
 }  // namespace
 
 std::vector<bool> float_parts(const Graph& graph, const TargetRules& rules) {
   std::vector<bool> floats(graph.nodes.size());
+  const auto readers = graph.consumers();
   for (std::size_t i = 0; i < floats.size(); ++i) {
     const auto& node = graph.nodes[i];
-    const bool joins = models::is<models::Add>(node) || models::is<models::Mul>(node) ||
+    const bool averages = models::is<models::GlobalAvgPool>(node);
+    const bool joins = models::is<models::Add>(node) || models::is<models::Mul>(node) || averages ||
                        is_pass_through(rules, node);
-    floats[i] = is_float_island(node) || (joins && reads_floats(graph, floats, node));
+    floats[i] = is_float_island(node) || (joins && reads_floats(graph, floats, node)) ||
+                (averages && feeds_islands(graph, readers[i]));
   }
   return floats;
 }

@@ -16,8 +16,9 @@ inline bool is_layer(const models::Node& node) {
 // Operators that no target runs in integers: float islands between quantized tensors.
 bool is_float_island(const models::Node& node);
 
-// Index = NodeId: these, and what between them only adds, multiplies or moves. No code lies in
-// there: the variance of a normalisation, rounded to the code of zero, would become its divisor.
+// Index = NodeId: these, what between them only adds, multiplies, averages or moves, and averages
+// that nothing else reads. No code lies in there: the variance of a normalisation, rounded to the
+// code of zero, would become its divisor.
 std::vector<bool> float_parts(const models::Graph& graph, const TargetRules& rules);
 
 // Index = NodeId: a layer with no other layer before it, with none but such before it, with none

@@ -16,14 +16,17 @@ namespace {
 
 using models::NodeId;
 
-// gamma (x - mean) / sqrt(variance + eps) + beta over the channels of a convolution's output.
-models::Model normalized_in_parts() {
+enum class Over { channels, places };
+
+// gamma (x - mean) / sqrt(variance + eps) + beta of a convolution's output.
+models::Model normalized_in_parts(Over over = Over::channels) {
   test::NetworkBuilder net;
   const auto constant = [&](const std::string& name, const at::Tensor& value) {
     net.model().parameters.set(name, value);
     return net.op(name, models::Parameter{}, {}, {{"value", name}});
   };
   const auto mean = [&](const std::string& name, NodeId x) {
+    if (over == Over::places) return net.op(name, models::GlobalAvgPool{}, {x});
     return net.op(name, models::Reduce{models::ReduceKind::mean, {1}, true}, {x});
   };
   const NodeId x = net.conv_bn("stem", net.input(), 3, 8);
@@ -44,12 +47,14 @@ models::Model normalized_in_parts() {
 }
 
 TEST(FloatParts, OfANormalisationHaveNoCodes) {
-  const auto student = test::quantized(normalized_in_parts(), {});
-  std::set<std::string> quantized;
-  for (const NodeId id : activation_sites(student.graph))
-    quantized.insert(student.graph[student.graph[id].inputs[0]].name);
-  EXPECT_EQ(quantized,
-            (std::set<std::string>{"input", "stem.bn", "shifted", "head.relu", "pool", "flatten"}));
+  for (const Over over : {Over::channels, Over::places}) {
+    const auto student = test::quantized(normalized_in_parts(over), {});
+    std::set<std::string> quantized;
+    for (const NodeId id : activation_sites(student.graph))
+      quantized.insert(student.graph[student.graph[id].inputs[0]].name);
+    EXPECT_EQ(quantized, (std::set<std::string>{"input", "stem.bn", "shifted", "head.relu", "pool",
+                                                "flatten"}));
+  }
 }
 
 // |x| / sqrt(mean x^2) <= sqrt(8): gamma and beta are within 4.
