@@ -30,15 +30,15 @@ void print(const ModelComparison& c) {
   print_names("only in a:", c.only_in_a);
   print_names("only in b:", c.only_in_b);
   const auto words = pipeline::words_for(c.output_kind, c.outputs);
-  const char* images = c.images_kind == "real" ? "real" : "dead-leaves";
+  const std::string images = pipeline::images_in_words(c.images_kind);
   if (c.output_kind == "logits")
     std::printf(
         "predictions: the same class on %.2f %% of %lld %s images, KL %.4g nats per image\n",
-        100 * c.agreement, static_cast<long long>(c.images), images, c.divergence);
+        100 * c.agreement, static_cast<long long>(c.images), images.c_str(), c.divergence);
   else
     std::printf("predictions: %s %.4f and %s %.4g %s, on %lld %s images\n", words.agreement.c_str(),
                 c.agreement, words.divergence.c_str(), c.divergence, words.unit.c_str(),
-                static_cast<long long>(c.images), images);
+                static_cast<long long>(c.images), images.c_str());
   std::fputs(pipeline::lines_of(c.outputs_apart).c_str(), stdout);
 }
 
@@ -48,7 +48,7 @@ int compare(const Arguments& arguments) {
   Flags flags("zsq compare A B",
               "Compares two models on the same images, layer by layer, the worst layer first.\n"
               "A and B: model files or output folders of `zsq quantize`, of one network. Without\n"
-              "--data the images are synthetic (dead leaves).");
+              "--data the images are synthetic.");
   flags.positional("models", 2);
   flags.setting("data", "PATH", "real images (default: synthetic ones)", "data.eval_data");
   flags.toggle("synthetic", "synthetic images, which is the default");

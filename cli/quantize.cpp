@@ -83,7 +83,7 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
     std::printf(
         "%-10s %s, on %lld held-out %s images\n", "agreement",
         pipeline::measures_in_words(r.output_kind, r.outputs, s.divergence, s.agreement).c_str(),
-        static_cast<long long>(s.images), s.kind == "dead_leaves" ? "dead-leaves" : s.kind.c_str());
+        static_cast<long long>(s.images), pipeline::images_in_words(s.kind).c_str());
     // one alone is what was said of all
     if (s.outputs.size() > 1) std::fputs(pipeline::lines_of(s.outputs).c_str(), stdout);
   }

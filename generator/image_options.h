@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How single images are made: optimised against the teacher (ZeroQ 2001.00281, IntraQ 2111.09136,
 // HAST 2303.13826), alone or with a generator for each batch (Genie 2212.04780,
-// train/images/genie_images.h), procedurally generated (generator/dead_leaves.h), or by one
-// generator (settings "generate.*", train/images/generator_images.h). Torch-free; recipe keys
+// train/images/genie_images.h), procedurally generated (generator/dead_leaves.h, scenes.h), or by
+// one generator (settings "generate.*", train/images/generator_images.h). Torch-free; recipe keys
 // "generate.images.*".
 #pragma once
 #include <cstdint>
@@ -27,12 +27,12 @@ struct EnumNames<MomentsOver> {
   static constexpr std::array<std::string_view, 2> names{"batch", "all_batches"};
 };
 
-enum class ImageSource { optimised, dead_leaves, generator, genie, mixture };
+enum class ImageSource { optimised, dead_leaves, generator, genie, mixture, scenes };
 
 template <>
 struct EnumNames<ImageSource> {
-  static constexpr std::array<std::string_view, 5> names{"optimised", "dead_leaves", "generator",
-                                                         "genie", "mixture"};
+  static constexpr std::array<std::string_view, 6> names{"optimised", "dead_leaves", "generator",
+                                                         "genie",     "mixture",     "scenes"};
 };
 
 enum class ImageStart { noise, dead_leaves };
@@ -114,7 +114,8 @@ void visit_image_settings(Visitor&& visit, Options& o) {
           "images for reconstruction, finetune.images, quantize.weights.rounding=gptq and for zsq "
           "generate: optimised against the network, procedurally generated dead leaves, of "
           "a generator that is trained for them, optimised with a generator for each batch "
-          "(genie), or half dead leaves and half optimised (mixture)"},
+          "(genie), half dead leaves and half optimised (mixture), or half dead leaves and half "
+          "objects on backgrounds, also procedurally generated (scenes)"},
       o.source);
   visit(SettingInfo{"generate.images.start",
                     "what optimised images start from: normal noise, or dead leaves, which fewer "

@@ -163,7 +163,8 @@ class Check {
   at::Tensor synthetic_images() {
     if (!has_float_network()) {
       resolve_preprocessing(quantized_, recipe_, observer_);
-      return dead_leaves(quantized_, recipe_, 0, options_.images, stream_seed(0, "held_out", 0));
+      return procedural_images(quantized_, recipe_, 0, options_.images,
+                               stream_seed(0, "held_out", 0));
     }
     Observer silent;
     models::Model teacher = float_network_;

@@ -157,8 +157,8 @@ class Comparison {
 
   at::Tensor make_images() {
     const bool real = !recipe_.data.eval_data.empty();
-    result_.images_kind = real ? "real" : "dead_leaves";
-    if (!real) return pipeline::dead_leaves(a_, recipe_, 0, options_.images, 0);
+    result_.images_kind = real ? "real" : enum_name(pipeline::procedural_source(a_));
+    if (!real) return pipeline::procedural_images(a_, recipe_, 0, options_.images, 0);
     const auto source = eval::open_data(recipe_.data, observer_);
     const at::Tensor images = source->load(0, std::min(options_.images, source->size())).images;
     pipeline::require_input_shape(a_, images, recipe_.data.eval_data);

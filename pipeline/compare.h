@@ -17,7 +17,7 @@ namespace zsq {
 struct CompareOptions {
   Recipe recipe = load_recipe("auto");  // model, data and process
   std::int64_t images = 64;
-  // Real images by recipe.data.eval_data; synthetic ones (dead leaves) if that is empty.
+  // Real images by recipe.data.eval_data; synthetic ones if that is empty.
 };
 
 // The output of a layer, with the BatchNorm that follows it.
@@ -29,7 +29,7 @@ struct LayerDifference {
 };
 
 struct ModelComparison : OutputAgreement {
-  std::string a, b, images_kind;  // "real" or "dead_leaves"
+  std::string a, b, images_kind;  // "real", "dead_leaves" or "scenes"
   std::int64_t images = 0;
   std::int64_t outputs = 0;
   std::string output_kind = "logits";             // or "scores", "values", "map", "several"

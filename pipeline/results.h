@@ -88,7 +88,7 @@ struct OutputResult {
 
 // Student and teacher on held-out synthetic images of one kind, which nothing learnt from.
 struct SyntheticResult {
-  std::string kind;  // "dead_leaves" (procedurally generated) or "optimised" (against the teacher)
+  std::string kind;  // "dead_leaves", "scenes" or "optimised" (pipeline/images/held_out.h)
   std::int64_t images = 0;
   // By what the outputs mean (losses/divergence.h). Of logits: KL(teacher || student), temperature
   // 1, nats per image, and the share of the images of which both say the same class.

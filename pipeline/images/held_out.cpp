@@ -67,9 +67,9 @@ at::Tensor optimised(const models::Model& teacher, const std::string& sha256, co
   return distilled_images(teacher, sha256, own, set, observer);
 }
 
-at::Tensor held_out_leaves(const models::Model& teacher, const Recipe& recipe, HeldOutUse use) {
-  return pipeline::dead_leaves(teacher, recipe, 0, leaves_to_measure(teacher, recipe, use),
-                               stream_seed(0, "held_out", 0));
+at::Tensor held_out_procedural(const models::Model& teacher, const Recipe& recipe, HeldOutUse use) {
+  return pipeline::procedural_images(teacher, recipe, 0, leaves_to_measure(teacher, recipe, use),
+                                     stream_seed(0, "held_out", 0));
 }
 
 }  // namespace
@@ -104,7 +104,9 @@ std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const s
   const std::int64_t wanted = wanted_images(teacher, recipe);
   if (wanted == 0) return {};
   std::vector<HeldOutImages> kinds{
-      {"dead_leaves", held_out_leaves(teacher, recipe, use), {}},
+      {std::string(enum_name(procedural_source(teacher))),
+       held_out_procedural(teacher, recipe, use),
+       {}},
       {"optimised",
        from_bank.defined() && from_bank.size(0) > 0
            ? from_bank.narrow(0, 0, std::min(wanted, from_bank.size(0)))

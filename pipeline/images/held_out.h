@@ -2,7 +2,7 @@
 // Held-out synthetic images: nothing learns from them; students are compared with their teacher on
 // them. There are two kinds, because the KL on one kind alone misleads: a student can fit the
 // images that it was made on.
-//   dead_leaves  procedurally generated (generator/dead_leaves.h)
+//   dead_leaves, or scenes  procedurally generated (procedural_source())
 //   optimised    against the teacher from other dead leaves until it sees the label
 //                (pipeline/images/distilled.h), or what a bank of `zsq generate` holds out
 #pragma once
@@ -28,7 +28,7 @@ struct OptimisedImages {
 };
 OptimisedImages optimised_images(const models::Model& teacher, const Recipe& recipe);
 
-// What dead leaves are for. To report on a finished run, a large network has fewer than
+// What procedural images are for. To report on a finished run, a large network has fewer than
 // process.agreement_images, at least 32.
 enum class HeldOutUse { choices, report };
 std::int64_t leaves_to_measure(const models::Model& teacher, const Recipe& recipe, HeldOutUse use);

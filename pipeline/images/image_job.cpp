@@ -30,8 +30,8 @@ at::Tensor pixel_value(const eval::Preprocessing& preprocessing, double pixel) {
   return at::tensor(values, at::kFloat);
 }
 
-train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observer,
-                                    const train::ImageSink& sink) {
+train::ImageReport make_procedural(const train::ImageJob& job, Observer& observer,
+                                   const train::ImageSink& sink) {
   const Stopwatch begin;
   train::FinishedImages finished(job, sink);
   for (std::int64_t first = 0; first < job.images; first += job.options.batch_size) {
@@ -39,7 +39,7 @@ train::ImageReport make_dead_leaves(const train::ImageJob& job, Observer& observ
       throw Error(ErrorCode::stopped, "stopped after " + std::to_string(first) + " of " +
                                           std::to_string(job.images) + " images; nothing was kept");
     finished.add(
-        train::dead_leaves(job, first, std::min(job.options.batch_size, job.images - first)));
+        train::procedural_images(job, first, std::min(job.options.batch_size, job.images - first)));
   }
   train::ImageReport report = finished.report();
   report.seconds = begin.seconds();
@@ -64,7 +64,7 @@ train::ImageReport make_mixture(const train::ImageJob& job, Observer& observer,
   optimised.images = job.images - leaves.images;
   auto report = train::make_images(optimised, observer, sink);
   if (leaves.images == 0) return report;
-  const auto plain = make_dead_leaves(leaves, observer, [&](train::MadeImages made) {
+  const auto plain = make_procedural(leaves, observer, [&](train::MadeImages made) {
     made.first += optimised.images;
     sink(made);
   });
@@ -81,17 +81,23 @@ train::ImageReport make_mixture(const train::ImageJob& job, Observer& observer,
 constexpr std::array kSources{
     ImageMaker{ImageSource::optimised, train::make_images, ImageMaker::Steps::of_each_batch,
                ", optimised in ", " steps"},
-    ImageMaker{ImageSource::dead_leaves, make_dead_leaves, ImageMaker::Steps::none,
-               " (dead leaves)", ""},
+    ImageMaker{ImageSource::dead_leaves, make_procedural, ImageMaker::Steps::none, " (dead leaves)",
+               ""},
     ImageMaker{ImageSource::generator, train::make_generator_images, ImageMaker::Steps::of_all,
                " by a generator after ", " iterations"},
     ImageMaker{ImageSource::genie, train::make_genie_images, ImageMaker::Steps::of_each_batch,
                ", with a generator for each batch, in ", " steps"},
     ImageMaker{ImageSource::mixture, make_mixture, ImageMaker::Steps::of_each_batch,
                ", half of them dead leaves, half optimised in ", " steps", /*parts=*/2},
+    ImageMaker{ImageSource::scenes, make_procedural, ImageMaker::Steps::none,
+               " (dead leaves and objects)", ""},
 };
 
 }  // namespace
+
+bool is_procedural(ImageSource source) {
+  return image_maker(source).steps == ImageMaker::Steps::none;
+}
 
 std::int64_t ImageMaker::passes(const ImageOptions& options, std::int64_t images) const {
   if (steps == Steps::none) return 0;
@@ -115,7 +121,7 @@ train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, st
   if (!eval::is_given(recipe.data)) {
     const QuantOptions& q = recipe.quantize;
     const bool known = q.image_lo < q.image_hi;
-    const bool needs_range = recipe.images.source == ImageSource::dead_leaves ||
+    const bool needs_range = is_procedural(recipe.images.source) ||
                              recipe.images.source == ImageSource::mixture ||
                              recipe.images.start == ImageStart::dead_leaves;
     if (!known && !needs_range) return job;
@@ -136,21 +142,27 @@ train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
 }
 
 at::Tensor made_images(const train::ImageJob& job, Observer& observer) {
-  if (job.options.source == ImageSource::dead_leaves)  // needs nothing of the teacher
-    return train::dead_leaves(job, 0, job.images);
+  if (is_procedural(job.options.source))  // needs nothing of the teacher
+    return train::procedural_images(job, 0, job.images);
   std::vector<at::Tensor> batches;
   pipeline::make_images(job, observer,
                         [&](const train::MadeImages& made) { batches.push_back(made.images); });
   return at::cat(batches);
 }
 
-at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
-                       std::int64_t n, std::uint64_t seed) {
+ImageSource procedural_source(const models::Model& teacher) {
+  const bool places =
+      std::ranges::any_of(teacher.graph.signature.kind.outputs(), &models::Output::has_places);
+  return places ? ImageSource::scenes : ImageSource::dead_leaves;
+}
+
+at::Tensor procedural_images(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                             std::int64_t n, std::uint64_t seed) {
   Recipe own = recipe;
-  own.images.source = ImageSource::dead_leaves;
+  own.images.source = procedural_source(teacher);
   train::ImageJob job = image_job(teacher, own, n);
   job.seed = seed;
-  return train::dead_leaves(job, first, n).to(teacher.parameters.device());
+  return train::procedural_images(job, first, n).to(teacher.parameters.device());
 }
 
 }  // namespace zsq::pipeline

@@ -26,21 +26,27 @@ struct ImageMaker {
 
 const ImageMaker& image_maker(ImageSource name);
 
+bool is_procedural(ImageSource source);  // takes no step: dead leaves, scenes
+
 // How `images` images are made by the recipe. Where the preprocessing is known, pixels are held to
 // what an 8-bit image can have; without, to quantize.image_lo and image_hi. Where these are not set
-// either, dead leaves are -2 to 2 and others have any value.
+// either, procedural ones are -2 to 2 and others have any value.
 train::ImageJob image_job(const models::Model& teacher, const Recipe& recipe, std::int64_t images);
 
-// By image_maker(job.options.source). The labels of dead leaves are what the teacher sees.
+// By image_maker(job.options.source). The labels of procedural images are what the teacher sees.
 train::ImageReport make_images(const train::ImageJob& job, Observer& observer,
                                const train::ImageSink& sink);
 
 // All of them, [N, C, H, W] on the CPU.
 at::Tensor made_images(const train::ImageJob& job, Observer& observer);
 
-// Dead leaves whatever the recipe's source: images first to first + n - 1 of a seed, on the
+// Scenes for a network with an output of places (boxes, heat maps, classes of pixels), which looks
+// for things among others; else dead leaves.
+ImageSource procedural_source(const models::Model& teacher);
+
+// Of that source, whatever the recipe's is: images first to first + n - 1 of a seed, on the
 // teacher's device, in the range of image_job().
-at::Tensor dead_leaves(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
-                       std::int64_t n, std::uint64_t seed);
+at::Tensor procedural_images(const models::Model& teacher, const Recipe& recipe, std::int64_t first,
+                             std::int64_t n, std::uint64_t seed);
 
 }  // namespace zsq::pipeline

@@ -35,8 +35,7 @@ struct Sums {
   }
 };
 
-models::StatisticsByLayer statistics_on_dead_leaves(const models::Model& model,
-                                                    const Recipe& recipe) {
+models::StatisticsByLayer statistics_on_images(const models::Model& model, const Recipe& recipe) {
   const at::NoGradGuard no_grad;
   const auto names = models::convolutions_without_batch_norm(model.graph);
   models::Taps taps;
@@ -45,8 +44,8 @@ models::StatisticsByLayer statistics_on_dead_leaves(const models::Model& model,
   const auto seed =
       stream_seed(static_cast<std::uint64_t>(recipe.process.seed), "missing_batch_norm", 0);
   for (std::int64_t first = 0; first < kImages; first += kStep) {
-    models::execute(model.graph, model.parameters, dead_leaves(model, recipe, first, kStep, seed),
-                    &taps);
+    models::execute(model.graph, model.parameters,
+                    procedural_images(model, recipe, first, kStep, seed), &taps);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(taps.values[i]);
   }
   models::StatisticsByLayer statistics;
@@ -80,9 +79,9 @@ std::string note_of(const Kept& kept) {
 }
 
 void add_statistics(models::Model& model, Recipe& recipe) {
-  models::add_batch_norm(statistics_on_dead_leaves(model, recipe), kEps, model);
+  models::add_batch_norm(statistics_on_images(model, recipe), kEps, model);
   model.statistics_of_images = true;
-  recipe.images.source = ImageSource::dead_leaves;
+  recipe.images.source = procedural_source(model);
 }
 
 }  // namespace

@@ -49,6 +49,10 @@ std::string lines_of(const std::vector<OutputResult>& outputs) {
   return lines;
 }
 
+std::string images_in_words(const std::string& kind) {
+  return kind == "dead_leaves" ? "dead-leaves" : kind == "scenes" ? "scene" : kind;
+}
+
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs) {
   if (kind == "map") return "a map of " + std::to_string(outputs) + " numbers";
   if (kind == "score_map") return "a map of " + std::to_string(outputs) + " scores";

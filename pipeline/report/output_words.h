@@ -28,6 +28,9 @@ std::string measures_in_words(const std::string& kind, std::int64_t outputs, dou
 // A line for each: "  boxes   values  cosine similarity 0.9997 with ...".
 std::string lines_of(const std::vector<OutputResult>& outputs);
 
+// "dead-leaves", "scene", "optimised" or "real", before "images". `kind`: as in report.json.
+std::string images_in_words(const std::string& kind);
+
 // "10 classes", "one label", "3 labels", "one value", "128 values", "a map of 4096 numbers",
 // "several outputs of 500 numbers".
 std::string outputs_in_words(const std::string& kind, std::int64_t outputs);

@@ -89,7 +89,7 @@ std::string outputs_table(const Json& report) {
       };
       grid.rows.push_back({text_in(output, "name"),
                            outputs_in_words(text_in(output, "kind"), numbers),
-                           text_in(kind, "kind") == "dead_leaves" ? "dead leaves" : "optimised",
+                           images_in_words(text_in(kind, "kind")),
                            number("agreement") + " (" + words.agreement + ")",
                            number("divergence") + " (" + words.divergence + ")"});
     }

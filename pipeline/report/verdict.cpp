@@ -44,10 +44,6 @@ const char* number_in_words(int n) {
   return n < static_cast<int>(std::size(kWords)) ? kWords[n] : "more than twelve";
 }
 
-std::string images_in_words(const SyntheticResult& result) {
-  return (result.kind == "dead_leaves" ? "dead-leaves" : result.kind) + " images";
-}
-
 // "networks of 8 to 1000 classes"
 std::string range_in_words(const Experience& known) {
   const std::string kind = known.kind, most = outputs_in_words(kind, known.most);
@@ -59,16 +55,16 @@ std::string range_in_words(const Experience& known) {
 std::string too_alike(const SyntheticResult& result, const std::string& kind) {
   if (!has_labels(kind))
     return format(
-        "%s: the float network gives the same values for all %s, so they cannot tell a "
+        "%s: the float network gives the same values for all %s images, so they cannot tell a "
         "good network from a ruined one; measure on real ones (zsq compare --data), or "
         "check the preprocessing (--preset)",
-        kNothing, images_in_words(result).c_str());
+        kNothing, images_in_words(result.kind).c_str());
   return format(
-      "%s: the float network names one %s for %.0f %% of the %s, so they cannot tell a "
+      "%s: the float network names one %s for %.0f %% of the %s images, so they cannot tell a "
       "good network from a ruined one; measure on real ones (--eval_data), or check the "
       "preprocessing (--preset)",
       kNothing, kind == "scores" ? "label" : "class", 100 * result.largest_share,
-      images_in_words(result).c_str());
+      images_in_words(result.kind).c_str());
 }
 
 const SyntheticResult& lowest_agreement(const std::vector<SyntheticResult>& synthetic) {
@@ -83,9 +79,9 @@ std::string without_experience(const std::vector<SyntheticResult>& synthetic,
   const PooledResult all = pool(synthetic);
   const SyntheticResult& lowest = lowest_agreement(synthetic);
   if (!(lowest.agreement >= kAgreementOfAny))
-    return format("%s: %s on %s", kOtherwise,
+    return format("%s: %s on %s images", kOtherwise,
                   measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
-                  images_in_words(lowest).c_str());
+                  images_in_words(lowest.kind).c_str());
   return format(
       "%s with networks of %s: %s on %lld held-out synthetic images; measure on real ones",
       kNoExperience, outputs_in_words(kind, outputs).c_str(),
@@ -95,17 +91,17 @@ std::string without_experience(const std::vector<SyntheticResult>& synthetic,
 
 std::string veto(const SyntheticResult& lowest, const std::string& kind, std::int64_t outputs,
                  double bound) {
-  return format("%s: %s on %s, and networks that were as good as theirs had %s of %.1f %% at least",
-                kOtherwise,
-                measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
-                images_in_words(lowest).c_str(), has_labels(kind) ? "an agreement" : "a similarity",
-                100 * bound);
+  return format(
+      "%s: %s on %s images, and networks that were as good as theirs had %s of %.1f %% at least",
+      kOtherwise, measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
+      images_in_words(lowest.kind).c_str(), has_labels(kind) ? "an agreement" : "a similarity",
+      100 * bound);
 }
 
 }  // namespace
 
 double can_tell_apart(const std::string& images, const std::string& kind, std::int64_t outputs) {
-  if (images == "dead_leaves" || !has_labels(kind)) return 0.95;
+  if (images != "optimised" || !has_labels(kind)) return 0.95;
   const double classes = kind == "scores" && outputs == 1 ? 2 : static_cast<double>(outputs);
   return (1 + 1 / std::max(classes, 1.0)) / 2 + 0.05;
 }

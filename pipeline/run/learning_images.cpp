@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/images/image_job.h"
+
 namespace zsq::pipeline {
 
 double seconds_for_images(const Run& run) {
@@ -12,7 +14,7 @@ double seconds_for_images(const Run& run) {
 
 LearningImages::LearningImages(const Run& run, const LearningLimit& limit)
     : run_(run), recipe_(run.recipe), most_(limit.images) {
-  if (limit.only_dead_leaves) recipe_.images.source = ImageSource::dead_leaves;
+  if (limit.only_procedural) recipe_.images.source = procedural_source(run.teacher);
 }
 
 double LearningImages::seconds_of_new(std::int64_t images, const Pace& pace) {

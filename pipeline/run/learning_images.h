@@ -13,7 +13,7 @@ namespace zsq::pipeline {
 // What a time budget leaves to learn from.
 struct LearningLimit {
   std::int64_t images = std::numeric_limits<std::int64_t>::max();
-  bool only_dead_leaves = false;  // which take no time, instead of the recipe's source
+  bool only_procedural = false;  // which take no time, instead of the recipe's source
 };
 
 // What a stage that makes images may take for it: a quarter of what a time budget leaves; 0:

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "models/inference.h"
+#include "pipeline/images/image_job.h"
 #include "pipeline/run/rewrite.h"
 #include "pipeline/run/stage.h"
 #include "pipeline/session/format.h"
@@ -109,8 +110,7 @@ std::vector<MemoryNeed> memory_needs(const models::Model& teacher, const Network
     std::ranges::move(kind->memory(sizes, recipe), std::back_inserter(stages));
     learns_from_images |= kind != &kFineTuning || recipe.finetune.images > 0;
   }
-  if (learns_from_images && recipe.generate.bank.empty() &&
-      recipe.images.source != ImageSource::dead_leaves)
+  if (learns_from_images && recipe.generate.bank.empty() && !is_procedural(recipe.images.source))
     needs.push_back(of_optimised_images(sizes, recipe, &recipe.images.batch_size));
   needs.insert(needs.end(), stages.begin(), stages.end());
   return needs;

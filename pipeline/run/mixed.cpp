@@ -55,7 +55,8 @@ std::vector<LayerSensitivity> measure_sensitivity(const models::Model& teacher,
       teacher, recipe.quantize, images, recipe.mixed.min_bits, recipe.mixed.max_bits, inputs};
   job.seed = static_cast<std::uint64_t>(recipe.process.seed);
   if (quant::rounding_method(recipe.quantize.weights.rounding).needs_images())  // not of the above
-    job.rounding_images = dead_leaves(source, recipe, 0, recipe.quantize.gptq.images, job.seed);
+    job.rounding_images =
+        procedural_images(source, recipe, 0, recipe.quantize.gptq.images, job.seed);
   return quant::measure_sensitivity(job, observer);
 }
 

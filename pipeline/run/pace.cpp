@@ -31,7 +31,7 @@ double seconds_per_image(const models::Model& teacher, const at::Tensor& images,
 }  // namespace
 
 Pace measure_pace(const Run& run, double short_pass) {
-  const auto images = dead_leaves(run.teacher, run.recipe, 0, 8, 0);
+  const auto images = procedural_images(run.teacher, run.recipe, 0, 8, 0);
   const double fp32 = seconds_per_image(run.teacher, images, Precision::fp32);
   const auto in = [&](Precision precision) {
     return precision == Precision::fp32 ? fp32 : seconds_per_image(run.teacher, images, precision);

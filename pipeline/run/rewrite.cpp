@@ -15,7 +15,7 @@ bool few_bits(const Recipe& recipe) { return recipe.quantize.activations.num_bit
 at::Tensor images_for(const models::Model& teacher, const Recipe& recipe, std::int64_t images,
                       const char* purpose) {
   const auto seed = static_cast<std::uint64_t>(recipe.process.seed);
-  return dead_leaves(teacher, recipe, 0, images, stream_seed(seed, purpose, 0));
+  return procedural_images(teacher, recipe, 0, images, stream_seed(seed, purpose, 0));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::string results_in_words(const std::vector<SyntheticResult>& results,
   for (const auto& r : results) {
     words += format("%s%s %.4f, %s %.1f %% on %s images", words.empty() ? "" : "; ",
                     measures.divergence.c_str(), r.divergence, agreement.c_str(), 100 * r.agreement,
-                    r.kind == "dead_leaves" ? "dead-leaves" : r.kind.c_str());
+                    images_in_words(r.kind).c_str());
   }
   return words;
 }

@@ -21,6 +21,7 @@ StatisticsOptions compared_by(const ImageJob& job) {
     case ImageSource::generator:
       return job.generator.statistics;
     case ImageSource::dead_leaves:
+    case ImageSource::scenes:
       break;
   }
   return {};

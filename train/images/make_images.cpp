@@ -24,6 +24,7 @@
 #include "core/stopwatch.h"
 #include "generator/augment.h"
 #include "generator/dead_leaves.h"
+#include "generator/scenes.h"
 #include "generator/swing.h"
 #include "losses/divergence.h"
 #include "parallel/ranks.h"
@@ -44,7 +45,7 @@ at::Generator image_stream(const ImageJob& job, const char* name, std::int64_t b
 
 at::Tensor start_of(const ImageJob& job, const ImageBatch& batch) {
   if (job.options.start == ImageStart::dead_leaves)
-    return dead_leaves(job, batch.first, batch.size);
+    return procedural_images(job, batch.first, batch.size);
   const auto [channels, height, width] = job.teacher.graph.input_shape;
   const auto noise = at::randn({batch.size, channels, height, width},
                                image_stream(job, "images.start", batch.number), at::kFloat);
@@ -266,9 +267,10 @@ class Maker {
 
 }  // namespace
 
-at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n) {
-  const auto shares =
-      generator::dead_leaves_images(first, n, job.teacher.graph.input_shape, job.seed);
+at::Tensor procedural_images(const ImageJob& job, std::int64_t first, std::int64_t n) {
+  const auto make = job.options.source == ImageSource::scenes ? generator::scene_images
+                                                              : generator::dead_leaves_images;
+  const auto shares = make(first, n, job.teacher.graph.input_shape, job.seed);
   return at::lerp(job.lowest.view({-1, 1, 1}), job.highest.view({-1, 1, 1}), shares);
 }
 

@@ -56,9 +56,9 @@ struct ImageReport {
 // order drawn again for each round through the classes.
 at::Tensor bank_labels(std::int64_t images, std::int64_t classes, std::uint64_t seed);
 
-// Dead leaves between job.lowest and job.highest, which have to be given: f32 [n, C, H, W], images
-// first to first + n - 1 of the job's seed.
-at::Tensor dead_leaves(const ImageJob& job, std::int64_t first, std::int64_t n);
+// Scenes if that is the job's source, else dead leaves, between job.lowest and job.highest, which
+// have to be given: f32 [n, C, H, W], images first to first + n - 1 of the job's seed.
+at::Tensor procedural_images(const ImageJob& job, std::int64_t first, std::int64_t n);
 
 // What the gradient moves to make the images of one batch.
 class ImageVariables {

@@ -46,8 +46,8 @@ void calibrate(const Run& run, quant::Student& student) {
     quant::calibrate(student, run.bank.learn.to(run.teacher.parameters.device()), batch);
   else
     quant::calibrate(student, [&, first = std::int64_t{0}]() mutable {
-      return dead_leaves(run.teacher, run.recipe, std::exchange(first, first + batch), batch,
-                         stream_seed(run.seed(), "calibration", 0));
+      return procedural_images(run.teacher, run.recipe, std::exchange(first, first + batch), batch,
+                               stream_seed(run.seed(), "calibration", 0));
     });
   quant::refresh_weight_grids(student);
   // Now of the activations as well.

@@ -42,6 +42,26 @@ TEST(HeldOutImages, OptimisedOnesAreAsManyAsLeavesAndHaveNothingInCommon) {
     }
 }
 
+TEST(HeldOutImages, ANetworkWithPlacesSeesScenes) {
+  Observer observer;
+  auto model = test::train_tiny_network(0).model;
+  const auto kind_of = [&](models::OutputRow kind) {
+    model.graph.signature.kind = std::move(kind);
+    const auto bank = at::zeros({2, 3, 16, 16});
+    return held_out_images(model, "tiny", recipe_of(2), HeldOutUse::report, bank, observer)[0];
+  };
+  const auto classes = model.classes;
+  const auto leaves = kind_of(models::OutputKind::logits);
+  const auto row = kind_of(models::OutputRow({{.name = "values", .shape = {classes}}}));
+  const auto map = kind_of(models::OutputRow({{.name = "map", .shape = {2, classes / 2}}}));
+  EXPECT_EQ(leaves.kind, "dead_leaves");
+  EXPECT_EQ(row.kind, "dead_leaves");
+  EXPECT_TRUE(row.images.equal(leaves.images));
+  EXPECT_EQ(map.kind, "scenes");
+  EXPECT_TRUE(map.images[0].equal(leaves.images[0]));  // every second one is of leaves
+  EXPECT_FALSE(map.images[1].equal(leaves.images[1]));
+}
+
 TEST(HeldOutImages, ALargeNetworkHasFewerAndWhereNothingIsJudgedByThemFewest) {
   const auto of = [](const char* architecture, const char* recipe) {
     const auto network = models::build(architecture, {}, {.zero_weights = true});

@@ -56,7 +56,7 @@ TEST(MissingBatchNorm, IsReplacedByStatisticsOfDeadLeaves) {
   EXPECT_EQ(recipe.images.source, ImageSource::dead_leaves);
   EXPECT_EQ(recipe.finetune.iterations, 0);
 
-  const auto images = dead_leaves(before, recipe, 0, 512, 99);
+  const auto images = procedural_images(before, recipe, 0, 512, 99);
   EXPECT_TRUE(at::allclose(infer(model.graph, model.parameters, images),
                            infer(before.graph, before.parameters, images), 1e-4, 1e-4));
   // Other dead leaves have about the same moments.

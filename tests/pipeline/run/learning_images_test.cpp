@@ -73,7 +73,7 @@ TEST_F(LearningImagesTest, AreNewWhereTheStageBeforeHasOthers) {
 // In a hurry those that need no optimisation.
 TEST_F(LearningImagesTest, AreDeadLeavesWhereNothingElseFits) {
   const TheRun run = make_run(8);
-  LearningImages hurried(run, {.only_dead_leaves = true});
+  LearningImages hurried(run, {.only_procedural = true});
   EXPECT_EQ(hurried.seconds_of_new(8, {.of_images = 1}), 0);
   const auto taken = hurried.take({.images = 4}), mixed = LearningImages(run).take({.images = 4});
   EXPECT_FALSE(taken.equal(mixed));
