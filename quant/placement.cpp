@@ -91,6 +91,17 @@ std::vector<std::int64_t> named_weights(const Graph& graph, const QuantOptions& 
   return named_bits(graph, options.weights.layer_bits, "quantize.weights.layer_bits");
 }
 
+// Outputs with places, several, or values behind linear layers: what follows the last layers
+// decodes boxes, resizes maps or joins unlike quantities, which no grid of 256 codes holds
+// together. (A convolution would run in float where no code follows it.)
+bool has_tail(const Graph& graph, const Ends& ends) {
+  const auto& kind = graph.signature.kind;
+  if (!kind.outputs().empty()) return true;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (ends.last[i] && models::is<models::Conv2d>(graph.nodes[i])) return false;
+  return kind == models::OutputKind::values;
+}
+
 class DeployPlacer {
  public:
   DeployPlacer(const Graph& graph, const QuantOptions& options)
@@ -98,7 +109,7 @@ class DeployPlacer {
         options_(options),
         rules_(target_rules(options.target)),
         ends_(find_ends(graph)),
-        has_tail_(!graph.signature.kind.outputs().empty()),
+        has_tail_(has_tail(graph, ends_)),
         weights_(named_weights(graph, options)),
         inputs_(
             named_bits(graph, options.activations.layer_bits, "quantize.activations.layer_bits")),
@@ -179,8 +190,6 @@ class DeployPlacer {
   const QuantOptions& options_;
   const TargetRules& rules_;
   Ends ends_;
-  // Outputs with places, or several: what follows the last layers decodes boxes, resizes maps or
-  // joins unlike quantities, which no grid of 256 codes holds together.
   bool has_tail_;
   std::vector<std::int64_t> weights_, inputs_;
   std::vector<std::vector<NodeId>> consumers_;
