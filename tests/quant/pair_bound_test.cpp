@@ -12,6 +12,7 @@
 
 #include "quant/calibration/ranges.h"
 #include "quant/fold_batch_norm.h"
+#include "quant/pair_excess.h"
 #include "quant/rounding/adaround.h"
 #include "quant/rounding/gptq.h"
 #include "quant/rounding/soft_rounding.h"
@@ -84,6 +85,25 @@ TEST(PairBound, NoPairOfAnyShapeIsBeyondIt) {
     EXPECT_FALSE(breaks_pair_bound(after, kBound));
     EXPECT_TRUE(breaks_pair_bound(before, kBound));
   }
+}
+
+// With zero points, halves that round to even, and one pair alone that is beyond the bound.
+TEST(PairBound, IsExceededWhereCodesAre) {
+  const std::vector<std::vector<std::int64_t>> shapes{{5, 3, 3, 3}, {5, 9, 1, 1}, {5, 300}, {5, 1}};
+  int exceeded = 0;
+  for (const auto& shape : shapes)
+    for (const double size : {20, 28, 36, 44, 60}) {
+      auto grid = unit_grid(5, 0.5);
+      grid.zero_point.fill_(3);
+      const auto weight =
+          (test::normal(shape, static_cast<std::uint64_t>(size), size) * 4).round() / 8;
+      const auto codes = cuda_kernels::quantize(weight, grid.scale, grid.zero_point, -127, 127) - 3;
+      const bool beyond = largest_sum(codes) > kBound;
+      EXPECT_EQ(may_exceed_pair_bound(weight, grid, bounded_spec()), beyond) << size;
+      exceeded += beyond;
+    }
+  EXPECT_GT(exceeded, 3);
+  EXPECT_LT(exceeded, 17);
 }
 
 TEST(PairBound, GivesWayToTheNearestCodesThatAreAllowed) {
