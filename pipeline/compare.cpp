@@ -21,6 +21,7 @@
 #include "pipeline/session/boundary.h"
 #include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
+#include "pipeline/session/recorded_outputs.h"
 #include "pipeline/session/session.h"
 #include "quant/placement.h"
 
@@ -89,6 +90,8 @@ class Comparison {
       : options_(options), recipe_(options.recipe), observer_(observer) {
     const Device device = pipeline::start_process(recipe_.process, observer);
     pipeline::take_size_from_preprocessing(a, recipe_.data, recipe_.model, observer);
+    // The outputs of both mean what the file of either says.
+    for (const auto& file : {a, b}) pipeline::take_recorded_outputs(file, recipe_.model);
     a_ = pipeline::load_any(a, recipe_.model, device);
     b_ = pipeline::load_any(b, recipe_.model, device);
     result_.a = a.string();

@@ -19,6 +19,7 @@
 #include "pipeline/session/boundary.h"
 #include "pipeline/session/open_size.h"
 #include "pipeline/session/preprocessing.h"
+#include "pipeline/session/recorded_outputs.h"
 #include "pipeline/session/session.h"
 
 namespace zsq {
@@ -37,8 +38,9 @@ void require_label_outputs(const models::Model& model, std::int64_t labels,
                   "declares to enter one, and classes need one integer per image");
 }
 
-models::Model load_against(const EvaluateOptions& options, const models::Model& model) {
-  models::Model other = pipeline::load_any(options.against, options.model, options.process.device);
+models::Model load_against(const EvaluateOptions& options, const ModelSettings& settings,
+                           const models::Model& model) {
+  models::Model other = pipeline::load_any(options.against, settings, options.process.device);
   if (other.graph.input_shape != model.graph.input_shape)
     throw Error(ErrorCode::usage, options.against.string() +
                                       " takes images of another shape than the model that is "
@@ -151,11 +153,14 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   pipeline::start_process(options.process, observer);
   ModelSettings settings = options.model;
   pipeline::take_size_from_preprocessing(model_path, options.data, settings, observer);
+  // Both networks' outputs mean what the file of either says.
+  for (const auto& file : {model_path, options.against})
+    pipeline::take_recorded_outputs(file, settings);
   models::Model model = pipeline::load_any(model_path, settings, options.process.device);
   pipeline::use_arithmetic(options.arithmetic, model_path, model, observer);
   const bool against = !options.against.empty();
   models::Model other;
-  if (against) other = load_against(options, model);
+  if (against) other = load_against(options, settings, model);
   DataOptions data = options.data;
   if (!pipeline::resolve_preprocessing(model, data, observer) && against)
     pipeline::resolve_preprocessing(other, data, observer);

@@ -3,6 +3,7 @@
 #include "pipeline/report/student_layers.h"
 #include "pipeline/run/finish.h"
 #include "pipeline/session/preprocessing.h"
+#include "pipeline/session/recorded_outputs.h"
 #include "pipeline/session/session.h"
 
 namespace zsq::pipeline {
@@ -25,14 +26,16 @@ void write_files(const Run& run, const quant::Student& trained, QuantizeReport& 
   const ExportSettings& settings = run.recipe.exporting;
   quant::Student student{trained.graph, trained.parameters.clone(), trained.options};
   move_to(student.parameters, Device::cpu);
-  const exporters::Metadata metadata{{"tool", "zsq " + report.tool_version},
-                                     {"scheme", report.scheme},
-                                     {"mode", report.mode},
-                                     {"recipe", report.recipe},
-                                     {"seed", std::to_string(report.seed)},
-                                     {"preset", report.preset},
-                                     {kPreprocessingRecord, report.preprocessing},
-                                     {"source_sha256", report.source_sha256}};
+  exporters::Metadata metadata{{"tool", "zsq " + report.tool_version},
+                               {"scheme", report.scheme},
+                               {"mode", report.mode},
+                               {"recipe", report.recipe},
+                               {"seed", std::to_string(report.seed)},
+                               {"preset", report.preset},
+                               {kPreprocessingRecord, report.preprocessing},
+                               {"source_sha256", report.source_sha256}};
+  if (const std::string record = outputs_record(run.recipe.model); !record.empty())
+    metadata[kOutputsRecord] = record;
   exporters::ExportReport exported;
   for (const exporters::Exporter& exporter : exporters::registry()) {
     if (!is_asked_for(settings, exporter.name)) continue;

@@ -14,6 +14,7 @@
 #include "models/execute.h"
 #include "models/float32_products.h"
 #include "models/load.h"
+#include "pipeline/session/recorded_outputs.h"
 #include "quant/qdq_chain.h"
 
 namespace zsq::pipeline {
@@ -69,7 +70,9 @@ models::Model load_any(const std::filesystem::path& path, const ModelSettings& s
                 "'" + path.string() +
                     "' is a folder without model.onnx and config.json; expected a model file, the "
                     "output folder of `zsq quantize` or a folder of Hugging Face");
-  models::LoadOptions options = load_options(settings);
+  ModelSettings with_recorded = settings;
+  take_recorded_outputs(path, with_recorded);
+  models::LoadOptions options = load_options(with_recorded);
   options.make_quantize_chain = quant::quantize_chain_factory();
   models::Model model = models::load(is_run ? path / "model.onnx" : path, options);
   move_to(model.parameters, device);

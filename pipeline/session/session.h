@@ -21,7 +21,8 @@ void move_to(models::ParameterStore& parameters, Device device);
 models::Model load_float(const std::filesystem::path& path, const ModelSettings& settings,
                          Device device);
 
-// A float model, or one that this engine exported: a file, or the output folder of a run.
+// A float model, or one that this engine exported: a file, or the output folder of a run. What the
+// file records of its outputs' meanings counts where the settings say nothing.
 models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
                        Device device);
 
