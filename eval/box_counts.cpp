@@ -41,8 +41,9 @@ void map_side(double& begin, double& length, double scale, double offset, double
   length = high - low;
 }
 
-double iou_of(const DataOptions& options, BoxLayout layout) {
+double iou_of(const DataOptions& options, BoxLayout layout, const NetworkEnd& end) {
   if (layout == BoxLayout::decoded) return 1;
+  if (end.takes_best) return options.box_nms_iou.value_or(1);
   return options.box_nms_iou.value_or(layout == BoxLayout::yolov8 ? 0.7 : 0.65);
 }
 
@@ -72,8 +73,8 @@ BoxCounts::BoxCounts(const models::Graph& graph, std::int64_t outputs, const Coc
       options_(options),
       input_{graph_.input_shape[1], graph_.input_shape[2]},
       head_(find_head(models::as_file_outputs(graph_, at::zeros({1, outputs})), input_,
-                      options.boxes, file)) {
-  options_.box_nms_iou = iou_of(options, head_.layout);
+                      options.boxes, file, end_of(graph_))) {
+  options_.box_nms_iou = iou_of(options, head_.layout, end_of(graph_));
 }
 
 void BoxCounts::add(const at::Tensor& rows, const at::Tensor& labels) {

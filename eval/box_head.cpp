@@ -70,16 +70,38 @@ Indices find_yolo(const Outputs& outputs, const ImageSize& input, bool v8, bool 
   });
 }
 
-Indices find_ssd(const Outputs& outputs) {
-  if (outputs.size() != 2) return {};
-  for (const bool by_name : {false, true}) {
+// Scores of `boxes` boxes; what an opaque end reads may have them in columns.
+bool are_scores(const std::vector<std::int64_t>& shape, std::int64_t boxes, const NetworkEnd& end) {
+  return is_table(shape) && (shape[0] == boxes || (!end.opaque.empty() && shape[1] == boxes));
+}
+
+// The output that goes with these boxes; of more than two, the others are lists.
+Indices scores_of(const Outputs& outputs, std::size_t boxes, const NetworkEnd& end) {
+  const bool pair = outputs.size() == 2;
+  Indices tables;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (i != boxes && (pair || !is_list(shape_of(outputs[i])))) tables.push_back(i);
+  const bool fits = tables.size() == 1 &&
+                    are_scores(shape_of(outputs[tables[0]]), shape_of(outputs[boxes])[0], end);
+  return fits ? tables : Indices{};
+}
+
+Indices find_ssd(const Outputs& outputs, const NetworkEnd& end) {
+  if (outputs.size() != 2 && end.opaque.empty()) return {};
+  const auto is_probability = [&](const models::FileTensor& output) {
+    const auto i = static_cast<std::size_t>(&output - outputs.data());
+    return i < end.is_probability.size() && end.is_probability[i];
+  };
+  enum class Tells { name, function, shape };
+  for (const Tells by : {Tells::name, Tells::function, Tells::shape}) {
     const Indices boxes = only(outputs, [&](const auto& output, const auto& shape) {
-      return has_boxes(shape) && (!by_name || is_named(output, {"box", "loc"}));
+      if (!has_boxes(shape)) return false;
+      if (by == Tells::name) return is_named(output, {"box", "loc"});
+      return by == Tells::shape || !is_probability(output);
     });
     if (boxes.empty()) continue;
-    const auto scores = shape_of(outputs[1 - boxes[0]]);
-    if (is_table(scores) && scores[0] == shape_of(outputs[boxes[0]])[0])
-      return {boxes[0], 1 - boxes[0]};
+    const Indices scores = scores_of(outputs, boxes[0], end);
+    if (!scores.empty()) return {boxes[0], scores[0]};
   }
   return {};
 }
@@ -121,13 +143,13 @@ Indices find_decoded(const Outputs& outputs, bool certain) {
 
 // `certain`: by names and shapes that nothing else has.
 Indices find_layout(BoxLayout layout, const Outputs& outputs, const ImageSize& input,
-                    bool certain) {
+                    const NetworkEnd& end, bool certain) {
   switch (layout) {
     case BoxLayout::yolov8:
     case BoxLayout::yolov5:
       return find_yolo(outputs, input, layout == BoxLayout::yolov8, certain);
     case BoxLayout::ssd:
-      return find_ssd(outputs);
+      return find_ssd(outputs, end);
     case BoxLayout::yunet:
       return find_yunet(outputs, input);
     case BoxLayout::decoded:
@@ -138,7 +160,8 @@ Indices find_layout(BoxLayout layout, const Outputs& outputs, const ImageSize& i
   return {};
 }
 
-[[noreturn]] void refuse_outputs(const Outputs& outputs, BoxLayout asked, const CocoFile& file) {
+[[noreturn]] void refuse_outputs(const Outputs& outputs, BoxLayout asked, const CocoFile& file,
+                                 const NetworkEnd& end) {
   std::string found;
   for (const auto& output : outputs) {
     found += (found.empty() ? "'" : ", '") + output.name + "' [";
@@ -150,7 +173,11 @@ Indices find_layout(BoxLayout layout, const Outputs& outputs, const ImageSize& i
                                  ? "are in no layout of boxes that shapes and names tell"
                                  : "are not as --boxes " + std::string(enum_name(asked)) + " says";
   throw Error(ErrorCode::usage,
-              file.path + " has boxes, and the outputs of the network " + wanted + ": " + found +
+              file.path + " has boxes, and " +
+                  (end.opaque.empty() ? "the outputs of the network "
+                                      : "what the last operators of the network read (" +
+                                            end.opaque + ", which zsq does not compute) ") +
+                  wanted + ": " + found +
                   ". Layouts, which --boxes names: yolov8 [4 + classes, boxes], yolov5 [boxes, 5 "
                   "+ classes], ssd (boxes [A, 4] and scores [A, classes]), yunet (cls_8, obj_8, "
                   "bbox_8, cls_16, ...), decoded (boxes [K, 4], scores [K], labels [K])");
@@ -178,11 +205,18 @@ void assign_categories(BoxHead& head, std::int64_t columns, const CocoFile& file
   }
 }
 
+// Scores of ssd, [N, boxes, columns].
+at::Tensor scores_table(const BoxHead& head, const Outputs& outputs) {
+  const at::Tensor scores = table(outputs[head.outputs[1]]);
+  const bool in_columns = scores.size(1) != table(outputs[head.outputs[0]]).size(1);
+  return in_columns ? scores.transpose(1, 2) : scores;
+}
+
 std::int64_t columns_of(const BoxHead& head, const Outputs& outputs, const CocoFile& file) {
   const auto shape = shape_of(outputs[head.outputs.front()]);
   if (head.layout == BoxLayout::yolov8) return shape[0] - 4;
   if (head.layout == BoxLayout::yolov5) return shape[1] - 5;
-  if (head.layout == BoxLayout::ssd) return shape_of(outputs[head.outputs[1]])[1];
+  if (head.layout == BoxLayout::ssd) return scores_table(head, outputs).size(2);
   return head.layout == BoxLayout::yunet ? 1 : std::ssize(file.categories);
 }
 
@@ -227,16 +261,17 @@ Candidates decode_labelled(const BoxHead& head, const Outputs& outputs) {
 }  // namespace
 
 BoxHead find_head(const Outputs& outputs, const ImageSize& input, BoxLayout asked,
-                  const CocoFile& file) {
+                  const CocoFile& file, const NetworkEnd& end) {
   BoxHead head;
   for (const auto layout : {BoxLayout::yunet, BoxLayout::decoded, BoxLayout::yolov8,
                             BoxLayout::yolov5, BoxLayout::ssd}) {
     if (asked != BoxLayout::automatic && asked != layout) continue;
     head.layout = layout;
-    head.outputs = find_layout(layout, outputs, input, asked == BoxLayout::automatic);
+    head.outputs = find_layout(layout, outputs, input, end, asked == BoxLayout::automatic);
     if (!head.outputs.empty()) break;
   }
-  if (head.outputs.empty()) refuse_outputs(outputs, asked, file);
+  if (head.outputs.empty()) refuse_outputs(outputs, asked, file, end);
+  head.centred = head.layout == BoxLayout::ssd && end.centred;
   assign_categories(head, columns_of(head, outputs, file), file);
   return head;
 }
@@ -245,7 +280,9 @@ Candidates decode(const BoxHead& head, const Outputs& outputs, const ImageSize& 
   if (head.layout == BoxLayout::yunet) return decode_yunet(head, outputs, input);
   if (head.layout == BoxLayout::decoded) return decode_labelled(head, outputs);
   at::Tensor first = table(outputs[head.outputs[0]]);
-  if (head.layout == BoxLayout::ssd) return {first, table(outputs[head.outputs[1]])};
+  if (head.layout == BoxLayout::ssd)
+    return {head.centred ? from_centres(first.narrow(2, 0, 2), first.narrow(2, 2, 2)) : first,
+            scores_table(head, outputs)};
   if (head.layout == BoxLayout::yolov8) first = first.transpose(1, 2);
   const at::Tensor corners = from_centres(first.narrow(2, 0, 2), first.narrow(2, 2, 2));
   const auto classes = std::ssize(head.categories);

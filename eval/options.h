@@ -67,7 +67,8 @@ void visit_data_settings(Visitor&& visit, Options& o) {
         o.box_score);
   visit(SettingInfo{"data.box_nms_iou",
                     "non-maximum suppression removes a box that overlaps a better one of its class "
-                    "by more; auto: 0.7 of yolov8, 0.65 of the others; decoded has none",
+                    "by more; auto: 0.7 of yolov8, 0.65 of the others, none of what enters the "
+                    "network's own TopK; decoded has none",
                     "IoU", 0, 1},
         o.box_nms_iou);
   visit(SettingInfo{"data.max_boxes", "boxes of highest score that an image keeps", "boxes", 1,

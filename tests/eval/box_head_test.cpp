@@ -67,6 +67,42 @@ TEST(FindHead, TellsLayoutsByShapesAndNames) {
   EXPECT_EQ(decoded.outputs, (std::vector<std::size_t>{2, 1, 0}));
 }
 
+// What a softmax gives is no box, and what non-maximum suppression reads may be transposed.
+TEST(FindHead, TellsBoxesByTheEndOfTheNetwork) {
+  using Indices = std::vector<std::size_t>;
+  const auto alike = of_shapes({{"/Softmax_output_0", {50, 4}}, {"/Concat_output_0", {50, 4}}});
+  const auto head = [](const Outputs& outputs, std::int64_t classes, const NetworkEnd& end) {
+    return find_head(outputs, kInput, BoxLayout::automatic, categories(classes), end);
+  };
+  refusal(alike, 3);
+  const BoxHead softmax = head(alike, 3, {.is_probability = {true, false}});
+  EXPECT_EQ(softmax.layout, BoxLayout::ssd);
+  EXPECT_EQ(softmax.outputs, (Indices{1, 0}));
+  EXPECT_EQ(softmax.categories, (std::vector<std::int64_t>{-1, 0, 1, 2}));
+  const NetworkEnd suppression{{}, "NonMaxSuppression", false, true};
+  Outputs columns = of_shapes({{"a", {3, 50}}, {"b", {50, 4}}});
+  refusal(columns, 3);
+  const BoxHead transposed = head(columns, 3, suppression);
+  EXPECT_EQ(transposed.outputs, (Indices{1, 0}));
+  columns[0].value[0][2][7] = 0.5F;
+  columns[1].value[0][7].copy_(at::tensor({30.F, 20.F, 10.F, 8.F}));
+  const Candidates found = decode(transposed, columns, kInput);
+  EXPECT_EQ(found.scores.sizes(), at::IntArrayRef({1, 50, 3}));
+  EXPECT_EQ(found.scores[0][7][2].item<float>(), 0.5F);
+  EXPECT_EQ(found.corners[0][7][0].item<float>(), 25);  // centres, as this one takes them
+  EXPECT_EQ(found.corners[0][7][3].item<float>(), 24);
+  // The largest score of each box beside them, but no second table.
+  const NetworkEnd best{{}, "TopK", true, false};
+  const auto three = of_shapes({{"max", {50}}, {"boxes", {50, 4}}, {"c", {50, 3}}});
+  EXPECT_EQ(head(three, 3, best).outputs, (Indices{1, 2}));
+  refusal(three, 3);
+  const auto landmarks = of_shapes({{"boxes", {50, 4}}, {"c", {50, 3}}, {"d", {50, 10}}});
+  const std::string message =
+      test::error_message(ErrorCode::usage, [&] { head(landmarks, 3, best); });
+  EXPECT_NE(message.find("what the last operators of the network read (TopK"), std::string::npos)
+      << message;
+}
+
 // As many boxes as places and objectness: YOLOX's export, whose boxes may be decoded or not.
 TEST(FindHead, DoesNotGuess) {
   const auto yolox = of_shapes({{"output", {126, 7}}});

@@ -42,7 +42,8 @@ class Network:
             self.part("all", 0, 4, "box", "Sigmoid")
             outputs = getattr(self, layout)()
         image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, HEIGHT, WIDTH])
-        found = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        found = [helper.make_tensor_value_info(name, TensorProto.INT64 if name == "labels" else TensorProto.FLOAT, None)
+                 for name in outputs]
         graph = helper.make_graph(self.nodes, "detector", [image], found, self.constants)
         save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
@@ -82,13 +83,54 @@ class Network:
         self.part("all", 4, 5 + CLASSES, "scores", "Sigmoid")
         return [self.add("Concat", [self.pixels(), "scores"], "output", axis=2)]
 
-    def ssd(self):
-        self.part("all", 4, 5 + CLASSES, "logits", None)
+    def corners(self, output):
         halves = self.add("Mul", ["box", self.constant("relative", [1, 1, .3, .3])], "halves")
         for name, begin in (("centre", 0), ("half", 2)):
             self.part(halves, begin, begin + 2, name, None)
-        corners = [self.add(kind, ["centre", "half"], kind) for kind in ("Sub", "Add")]
-        return [self.add("Softmax", ["logits"], "scores", axis=2), self.add("Concat", corners, "boxes", axis=2)]
+        sides = [self.add(kind, ["centre", "half"], kind) for kind in ("Sub", "Add")]
+        return self.add("Concat", sides, output, axis=2)
+
+    def ssd(self):
+        self.part("all", 4, 5 + CLASSES, "logits", None)
+        return [self.add("Softmax", ["logits"], "scores", axis=2), self.corners("boxes")]
+
+    def suppressed(self):
+        """Boxes, scores and labels that the network's own NonMaxSuppression keeps."""
+        self.part("all", 4, 4 + CLASSES, "probabilities", "Sigmoid")
+        self.add("Transpose", ["probabilities"], "columns", perm=[0, 2, 1])
+        limits = [self.constant(name, value, kind) for name, value, kind in
+                  (("most", [300], np.int64), ("limit", [.65], np.float32), ("least", [.001], np.float32))]
+        self.add("NonMaxSuppression", [self.corners("corners"), "columns", *limits], "kept")
+        for name, column in (("label", 1), ("place", 2)):
+            self.add("Gather", ["kept", self.constant(name + ".column", column, np.int64)], name, axis=1)
+        self.add("Squeeze", ["corners", self.constant("first", [0], np.int64)], "all.boxes")
+        return [self.add("Gather", ["all.boxes", "place"], "boxes"),
+                self.add("GatherND", ["columns", "kept"], "scores"), self.add("Identity", ["label"], "labels")]
+
+    def end_to_end(self):
+        """[300, 6]: corners, score and class of the best pairs of box and class, as YOLOv10 gives them."""
+        self.part("all", 4, 4 + CLASSES, "probabilities", "Sigmoid")
+        boxes = self.corners("corners")
+
+        def best(x, most, name):
+            self.nodes.append(helper.make_node("TopK", [x, self.constant(name + ".k", [most], np.int64)],
+                                               [name + ".value", name], axis=1))
+            return self.add("Unsqueeze", [name, self.constant(name + ".last", [-1], np.int64)], name + ".places")
+
+        def gather(x, places, columns, output):
+            tiles = self.constant(output + ".tiles", [1, 1, columns], np.int64)
+            return self.add("GatherElements", [x, self.add("Tile", [places, tiles], output + ".tiled")], output, axis=1)
+
+        self.add("ReduceMax", ["probabilities"], "largest", axes=[2], keepdims=0)
+        places = best("largest", 126, "anchor")
+        boxes, scores = gather(boxes, places, 4, "their.boxes"), gather("probabilities", places, CLASSES, "their.scores")
+        best(self.add("Flatten", [scores], "flat"), 300, "pair")
+        three = self.constant("three", CLASSES, np.int64)
+        last = self.constant("last", [-1], np.int64)
+        rows = self.add("Unsqueeze", [self.add("Div", ["pair", three], "row"), last], "rows")
+        label = self.add("Cast", [self.add("Mod", ["pair.places", three], "label")], "class", to=TensorProto.FLOAT)
+        parts = [gather(boxes, rows, 4, "best.boxes"), self.add("Unsqueeze", ["pair.value", last], "score"), label]
+        return [self.add("Concat", parts, "output0", axis=2)]
 
 
 def decode(layout, found):
@@ -110,6 +152,16 @@ def decode(layout, found):
         rows = np.delete(found["output"], 4, 1)
         rows[:, 4:] *= found["output"][:, 4:5]
     return np.hstack([rows[:, :2] - rows[:, 2:4] / 2, rows[:, :2] + rows[:, 2:4] / 2]), rows[:, 4:]
+
+
+def chosen(layout, found):
+    """(box, score, class) of an image as the network itself gives them, best first."""
+    if layout == "end_to_end":
+        rows = [(row[:4], row[4], int(row[5])) for row in found["output0"][0]]
+    else:
+        rows = list(zip(found["boxes"], found["scores"], found["labels"]))
+    rows = [(box * [WIDTH, HEIGHT, WIDTH, HEIGHT], score, c) for box, score, c in rows if score > .001]
+    return sorted(rows, key=lambda row: -row[1])[:300]
 
 
 def iou(box, boxes):
@@ -169,7 +221,8 @@ class Coco(unittest.TestCase):
             values, scale, offset = prepare(image, letterbox)
             names = [o.name for o in session.get_outputs()]
             found = dict(zip(names, session.run(names, {"image": values})))
-            for corners, score, c in keep_best(*decode(layout, found), limit, most):
+            best = keep_best(*decode(layout, found), limit, most) if limit else chosen(layout, found)
+            for corners, score, c in best:
                 x0, y0, x1, y1 = np.clip(corners * scale + offset, 0, [image.width, image.height] * 2)
                 rows.append({"image_id": 40 - i, "category_id": [5, 2, 90][c], "bbox": [x0, y0, x1 - x0, y1 - y0],
                              "score": score})
@@ -195,7 +248,7 @@ class Coco(unittest.TestCase):
         return shell("eval", self.model, "--data", self.folder, "--annotations", self.folder / "boxes.json", "--set",
                      "data.mean=0", "--set", "data.std=1", "--format", form, *words, code=code)
 
-    def check(self, layout, limit, letterbox=False, most=300, categories=CLASSES, words=()):
+    def check(self, layout, limit, letterbox=False, most=300, categories=CLASSES, words=(), told=None):
         self.model = self.folder / (layout + ".onnx")
         Network(self.model, layout)
         rows = self.detections(layout, letterbox, limit, most)
@@ -203,12 +256,12 @@ class Coco(unittest.TestCase):
         order = "letterbox" if letterbox else "stretch"
         found = json.loads(self.evaluate("--set", f"data.crop_order={order}", *words))
         expected = measure(truth, rows)
-        self.assertEqual((found["box_layout"], found["detections"]), (layout, len(rows)))
+        self.assertEqual((found["box_layout"], found["detections"]), (told or layout, len(rows)))
         self.assertEqual(found["boxes"], sum(not box["iscrowd"] for box in truth["annotations"]))
         table = self.evaluate("--set", f"data.crop_order={order}", *words, form="human").splitlines()
         shown = "-" if found["ap"] is None else f"{found['ap']:.2f}"
         self.assertEqual(table[0].split()[:2], ["AP", shown])
-        self.assertIn(f"{found['boxes']} boxes, {found['detections']} detections, layout {layout}", table[7])
+        self.assertIn(f"{found['boxes']} boxes, {found['detections']} detections, layout {told or layout}", table[7])
         for key, value in zip(KEYS, expected):
             if np.isnan(value):
                 self.assertIsNone(found[key], key)
@@ -226,6 +279,12 @@ class Coco(unittest.TestCase):
 
     def test_ssd_with_a_background(self):
         self.check("ssd", .65)
+
+    def test_what_enters_the_networks_own_suppression(self):
+        self.check("suppressed", None, told="ssd")
+
+    def test_an_end_to_end_head_without_suppression(self):
+        self.check("end_to_end", None, told="ssd")
 
     def test_yunet(self):
         self.check("yunet", .65, letterbox=True, categories=1)
@@ -253,6 +312,10 @@ class Coco(unittest.TestCase):
         self.annotate(self.detections("yolov5", False, .65, 5), CLASSES)
         self.assertIn("'output' [126, 8]", self.evaluate(code=2))
         self.assertIn("not as --boxes yunet says", self.evaluate("--boxes", "yunet", code=2))
+        self.model = self.folder / "suppressed.onnx"
+        Network(self.model, "suppressed")
+        self.assertIn("the last operators of the network read (Gather",
+                      self.evaluate("--boxes", "decoded", code=2))
         (self.folder / "3.png").unlink()
         self.assertIn("lacks 1 of the 8 images", self.evaluate("--boxes", "yolov5", code=2))
         (self.folder / "boxes.json").write_text("{")
