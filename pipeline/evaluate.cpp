@@ -26,16 +26,16 @@ namespace zsq {
 
 namespace {
 
-void require_label_outputs(const models::Model& model, std::int64_t labels,
-                           const std::string& data) {
+// Why sets of labels are not those of the network; empty if they may be.
+std::string refusal_of_sets(const models::Model& model, const at::Tensor& labels,
+                            const std::string& data) {
   const std::string kind(losses::name_of(model.graph.signature.kind));
-  if (kind == "scores" && model.classes == labels) return;
-  throw Error(ErrorCode::usage,
-              data + " says of " + std::to_string(labels) +
-                  " labels whether an image has them, but the network gives " +
-                  std::to_string(model.classes) + " " + kind +
-                  "; labels are the scores of a last Sigmoid, or of outputs that --output scores "
-                  "declares to enter one, and classes need one integer per image");
+  if (labels.dim() != 2 || (kind == "scores" && model.classes == labels.size(1))) return "";
+  return data + " says of " + std::to_string(labels.size(1)) +
+         " labels whether an image has them, but the network gives " +
+         std::to_string(model.classes) + " " + kind +
+         "; labels are the scores of a last Sigmoid, or of outputs that --output scores "
+         "declares to enter one, and classes need one integer per image";
 }
 
 models::Model load_against(const EvaluateOptions& options, const ModelSettings& settings,
@@ -69,6 +69,17 @@ std::string measured_by(const models::OutputRow& row, const at::Tensor& labels) 
     throw Error(ErrorCode::usage,
                 "the data has masks, and the network gives no single map of classes (--output "
                 "NAME=map says that it is one); --against FLOAT compares it with the float model");
+  const auto& outputs = row.outputs();
+  if (outputs.size() > 1) {
+    std::string names;
+    for (const auto& output : outputs)
+      names += (names.empty() ? "" : ", ") + output.name + ": " +
+               std::string(losses::name_of(models::OutputRow({output})));
+    throw Error(ErrorCode::usage,
+                "the network gives several outputs (" + names +
+                    "), and labels of images are counted only if there is a single one, of logits "
+                    "or scores; --against FLOAT compares each with that of the float model");
+  }
   if (losses::has_decisions(row))
     throw Error(ErrorCode::usage,
                 "the images have no labels; --against FLOAT compares with the float model instead");
@@ -83,8 +94,9 @@ class Counts {
  public:
   // `boxes`: null where the data has none.
   Counts(const models::OutputRow& row, const at::Tensor& labels, bool against,
-         eval::BoxCounts* boxes)
-      : row_(row),
+         eval::BoxCounts* boxes, Observer& observer)
+      : observer_(observer),
+        row_(row),
         measured_(boxes ? "boxes" : measured_by(row, labels)),
         against_(against),
         difference_(row),
@@ -97,21 +109,19 @@ class Counts {
     const std::int64_t width = against_ ? rows.size(1) / 2 : rows.size(1);
     const at::Tensor own = rows.narrow(1, 0, width);
     if (against_) difference_.add(rows.narrow(1, width, width), own);
-    if (measured_ == "classes") {
-      classes_.add(losses::class_logits(row_, own), labels);
-      return classes_.figures();
+    try {
+      return count(own, labels);
+    } catch (const Error& error) {
+      if (!against_ || boxes_ || error.code() != ErrorCode::bad_input) throw;
+      leave_out_labels(error.what());
+      return {};
     }
-    if (boxes_) boxes_->add(own, labels);
-    if (measured_ == "labels") {
-      scores_.push_back(own);
-      label_sets_.push_back(labels.clone());  // the batch's memory is filled anew
-    }
-    if (measured_ != "pixels") return {};
-    const models::Output& map = *only_map(row_);
-    std::vector<std::int64_t> shape = map.shape;
-    shape.insert(shape.begin(), own.size(0));
-    pixels_.add(own.view(shape).movedim(map.axis, 1), labels);
-    return pixels_.figures();
+  }
+
+  // Beside another network labels that are not this one's are no reason to stop.
+  void leave_out_labels(const std::string& why) {
+    measured_ = "nothing";
+    observer_.on_message(LogLevel::warning, "labels are left out: " + why);
   }
 
   EvalReport report() {
@@ -136,6 +146,25 @@ class Counts {
   }
 
  private:
+  eval::Figures count(const at::Tensor& own, const at::Tensor& labels) {
+    if (measured_ == "classes") {
+      classes_.add(losses::class_logits(row_, own), labels);
+      return classes_.figures();
+    }
+    if (boxes_) boxes_->add(own, labels);
+    if (measured_ == "labels") {
+      scores_.push_back(own);
+      label_sets_.push_back(labels.clone());  // the batch's memory is filled anew
+    }
+    if (measured_ != "pixels") return {};
+    const models::Output& map = *only_map(row_);
+    std::vector<std::int64_t> shape = map.shape;
+    shape.insert(shape.begin(), own.size(0));
+    pixels_.add(own.view(shape).movedim(map.axis, 1), labels);
+    return pixels_.figures();
+  }
+
+  Observer& observer_;
   const models::OutputRow& row_;
   std::string measured_;
   bool against_;
@@ -169,13 +198,16 @@ EvalReport evaluate_inside(const std::filesystem::path& model_path, const Evalua
   pipeline::require_input_shape(model, first.images, data.eval_data);
   const auto* boxed = dynamic_cast<const eval::BoxedImages*>(source.get());
   std::optional<eval::BoxCounts> boxes;
+  std::string refusal;
   if (boxed)
     boxes.emplace(model.graph, model.classes, boxed->file(), data);
-  else if (first.labels.dim() == 2)
-    require_label_outputs(model, first.labels.size(1), data.eval_data);
+  else
+    refusal = refusal_of_sets(model, first.labels, data.eval_data);
+  if (!refusal.empty() && !against) throw Error(ErrorCode::usage, refusal);
   // What the outputs mean, the float model tells where there is one.
   const auto& row = (against ? other : model).graph.signature.kind;
-  Counts counts(row, first.labels, against, boxes ? &*boxes : nullptr);
+  Counts counts(row, first.labels, against, boxes ? &*boxes : nullptr, observer);
+  if (!refusal.empty()) counts.leave_out_labels(refusal);
   const models::Inference infer(model.graph, model.parameters);
   std::optional<models::Inference> infer_other;
   if (against) infer_other.emplace(other.graph, other.parameters);

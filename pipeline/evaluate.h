@@ -37,7 +37,8 @@ struct EvalReport {
   std::int64_t images = 0;
   // "classes": top1 and top5; "labels", of sets of them: `labels`; "pixels", of masks:
   // pixel_accuracy and mean_iou (eval/evaluate.h); "boxes", of data.annotations: `boxes`;
-  // "nothing": images without labels, or outputs that labels say nothing of. Per cent.
+  // "nothing": images without labels, or outputs that labels say nothing of. Beside `against` also
+  // labels that the network does not have; the observer hears why. Per cent.
   std::string measured = "classes";
   double top1 = 0, top5 = 0, pixel_accuracy = 0, mean_iou = 0;
   double seconds = 0;

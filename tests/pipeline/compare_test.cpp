@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/one_hot.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -110,6 +111,44 @@ TEST(Evaluate, AgainstTheFloatModel) {
   EXPECT_NEAR(labelled.difference.agreement, compared.agreement, 1e-9);
   evaluation.against.clear();
   EXPECT_EQ(labelled.top1, evaluate(output, evaluation).top1);
+}
+
+// Labels of another data set, one per image or sets of them, are no reason not to compare outputs.
+TEST(Evaluate, LeavesOutLabelsThatTheNetworkDoesNotHaveBesideAnother) {
+  struct Listener : Observer {
+    void on_message(LogLevel level, const std::string& text) override {
+      if (level == LogLevel::warning) warnings.push_back(text);
+    }
+    std::vector<std::string> warnings;
+  };
+  const auto model = workplace().folder / "shapes.onnx", data = workplace().folder / "other.npz";
+  const auto images = workplace().network.test.images.slice(0, 0, 100);
+  const auto labels = workplace().network.test.labels.slice(0, 0, 100);
+  EvaluateOptions options;
+  options.data = compare_options().recipe.data;
+  options.data.eval_data = data;
+  options.data.eval_batch_size = 40;
+  auto late = labels.clone();
+  late[99] = 140;  // of the last batch
+  const std::vector<std::pair<at::Tensor, std::pair<ErrorCode, std::string>>> others{
+      {labels + 132, {ErrorCode::bad_input, "the network has 8 classes"}},
+      {late, {ErrorCode::bad_input, "label 140"}},
+      {at::one_hot(labels, 8), {ErrorCode::usage, "the network gives 8 logits"}}};
+  for (const auto& [other, refusal] : others) {
+    formats::write_npz(data,
+                       {{"images", models::to_array(images)}, {"labels", models::to_array(other)}});
+    options.against.clear();
+    const auto alone = test::error_message(refusal.first, [&] { evaluate(model, options); });
+    EXPECT_NE(alone.find(refusal.second), std::string::npos) << alone;
+    options.against = model;
+    Listener listener;
+    const auto report = evaluate(model, options, &listener);
+    EXPECT_EQ(report.measured, "nothing");
+    EXPECT_EQ(report.images, 100);
+    EXPECT_EQ(report.difference.agreement, 1);
+    ASSERT_EQ(listener.warnings.size(), 1U);
+    EXPECT_NE(listener.warnings[0].find(refusal.second), std::string::npos);
+  }
 }
 
 // The run's layers compute in other coordinates than those of the file that it was made of.
