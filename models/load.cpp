@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "formats/foreign_format.h"
 #include "formats/pth.h"
 #include "formats/safetensors.h"
 #include "formats/torch_archive.h"
@@ -46,6 +47,7 @@ Format detect_archive(const std::filesystem::path& path) {
 // files of PyTorch are zip archives, or a pickle of protocol 2 or later.
 Format detect_format(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) refuse(path, "does not exist; a model file was expected");
+  if (const auto foreign = formats::foreign_format(path); !foreign.empty()) refuse(path, foreign);
   if (!std::filesystem::is_regular_file(path)) refuse(path, "is not a file");
   std::array<char, 9> head{};
   std::ifstream stream(path, std::ios::binary);
@@ -55,8 +57,6 @@ Format detect_format(const std::filesystem::path& path) {
   if (head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return Format::pth;
   if (head[8] == '{') return Format::safetensors;
   if (head[0] == '\x08') return Format::onnx;
-  if (std::string_view(head.data(), head.size()).substr(4, 4) == "TFL3")
-    refuse(path, "is a file for LiteRT (.tflite), which zsq writes but does not read");
   refuse(path,
          "is of an unknown format; ONNX, safetensors and files of PyTorch (checkpoints, "
          "TorchScript, exported programs) are known");

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "cuda_kernels/device.h"
+#include "formats/foreign_format.h"
 #include "formats/hugging_face.h"
 #include "models/execute.h"
 #include "models/float32_products.h"
@@ -65,11 +66,15 @@ models::Model load_float(const std::filesystem::path& path, const ModelSettings&
 models::Model load_any(const std::filesystem::path& path, const ModelSettings& settings,
                        Device device) {
   const bool is_run = std::filesystem::is_directory(path) && !formats::is_hugging_face_folder(path);
-  if (is_run && !std::filesystem::exists(path / "model.onnx"))
+  if (is_run && !std::filesystem::exists(path / "model.onnx")) {
+    const std::string foreign = formats::foreign_format(path);
     throw Error(ErrorCode::bad_input,
-                "'" + path.string() +
-                    "' is a folder without model.onnx and config.json; expected a model file, the "
-                    "output folder of `zsq quantize` or a folder of Hugging Face");
+                "'" + path.string() + "' " +
+                    (foreign.empty() ? "is a folder without model.onnx and config.json; expected a "
+                                       "model file, the output folder of `zsq quantize` or a "
+                                       "folder of Hugging Face"
+                                     : foreign));
+  }
   ModelSettings with_recorded = settings;
   take_recorded_outputs(path, with_recorded);
   models::LoadOptions options = load_options(with_recorded);

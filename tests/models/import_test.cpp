@@ -161,6 +161,7 @@ TEST(Load, SaysWhatIsWrongWithAFile) {
                        header + std::string(4, '\0');
   EXPECT_NE(load_error(weights).find("--arch"), std::string::npos);
   EXPECT_THROW(load("no_such_folder/no_such_file.onnx"), Error);
+  EXPECT_NE(load_error("\x89HDF\r\n\x1a\n and so on").find("tf2onnx"), std::string::npos);
   EXPECT_THROW(load(test::TempFolder().path()), Error);
 }
 
