@@ -24,30 +24,14 @@ void check_versions(const proto::Model& file) {
   }
 }
 
-// The one input that is not an initializer.
-const proto::ValueInfo& image_input(const proto::Graph& graph) {
-  std::set<std::string_view> initializers;
-  for (const auto& [name, array] : graph.initializers) initializers.insert(name);
-  const proto::ValueInfo* image = nullptr;
-  for (const auto& input : graph.inputs) {
-    if (initializers.count(input.name)) continue;
-    if (image) {
-      throw Error(ErrorCode::unsupported_model, "the network has more than one input: '" +
-                                                    image->name + "' and '" + input.name +
-                                                    "'; one image batch was expected");
-    }
-    image = &input;
-  }
-  if (!image) throw Error(ErrorCode::unsupported_model, "the network has no input");
-  return *image;
-}
+using LiveNodes = std::vector<const proto::Node*>;
 
 // Nodes that the outputs depend on, in file order.
-std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
+LiveNodes live_nodes(const proto::Graph& graph) {
   if (graph.outputs.empty()) throw Error(ErrorCode::unsupported_model, "the network has no output");
   std::set<std::string> needed;
   for (const auto& output : graph.outputs) needed.insert(output.name);
-  std::vector<const proto::Node*> live;
+  LiveNodes live;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const proto::Node& node = graph.nodes[i];
     const auto used = [&](const std::string& name) { return needed.count(name) > 0; };
@@ -60,15 +44,48 @@ std::vector<const proto::Node*> live_nodes(const proto::Graph& graph) {
   return live;
 }
 
+// Inputs that are not initializers.
+std::vector<const proto::ValueInfo*> inputs_of(const proto::Graph& graph) {
+  std::set<std::string_view> initializers;
+  for (const auto& [name, array] : graph.initializers) initializers.insert(name);
+  std::vector<const proto::ValueInfo*> inputs;
+  for (const auto& input : graph.inputs)
+    if (!initializers.contains(input.name)) inputs.push_back(&input);
+  return inputs;
+}
+
+// The one of them on which the outputs depend.
+const proto::ValueInfo& image_input(const proto::Graph& graph, const LiveNodes& live) {
+  auto inputs = inputs_of(graph);
+  if (inputs.empty()) throw Error(ErrorCode::unsupported_model, "the network has no input");
+  if (inputs.size() == 1) return *inputs[0];
+  std::set<std::string> read;
+  for (const auto& output : graph.outputs) read.insert(output.name);
+  for (const auto* node : live)
+    for (auto& name : node->reads()) read.insert(std::move(name));
+  std::erase_if(inputs, [&](const auto* input) { return !read.contains(input->name); });
+  if (inputs.empty())
+    throw Error(ErrorCode::unsupported_model, "the network's outputs depend on none of its inputs");
+  if (inputs.size() > 1)
+    throw Error(ErrorCode::unsupported_model, "the network has more than one input: '" +
+                                                  inputs[0]->name + "' and '" + inputs[1]->name +
+                                                  "'; one image batch was expected");
+  return *inputs[0];
+}
+
 Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& options) {
   onnx::Importer importer(file.opset, options);
   for (const auto& [name, array] : file.graph.initializers) {
     importer.add_initializer(name, to_tensor(array), array.dtype == formats::DType::u4);
   }
-  const auto& image = image_input(file.graph);
+  const auto live = live_nodes(file.graph);
+  const auto& image = image_input(file.graph, live);
+  for (const auto* input : inputs_of(file.graph))
+    if (input != &image)
+      importer.warnings().push_back("the input '" + input->name +
+                                    "' is left out, as no output depends on it");
   Shape shape;
   for (const auto& dimension : image.shape) shape.push_back(dimension.value);
-  const auto live = live_nodes(file.graph);
   importer.add_input(image.name, shape,
                      onnx::input_layout(live, file.graph.initializers, image.name, shape));
   for (const auto* node : live) {
@@ -132,7 +149,7 @@ LoadOptions with_recorded_sizes(const formats::onnx::Model& file, LoadOptions op
 // Height and width that the file leaves open and the options give.
 bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options,
                       bool open_channels) {
-  const auto& shape = image_input(file.graph).shape;
+  const auto& shape = image_input(file.graph, live_nodes(file.graph)).shape;
   const auto open = std::ranges::count_if(shape, [](const auto& one) { return one.value < 1; });
   const int others = int{shape[0].value < 1} + int{open_channels};
   return shape.size() == 4 && options.image_size[0] > 0 && open >= 2 + others;

@@ -34,12 +34,27 @@ TEST(Refusals, NameTheCause) {
   EXPECT_NE(refusal(OnnxFile(27, kImage)).find("opset 27"), std::string::npos);
 
   OnnxFile two_inputs(13, kImage);
-  two_inputs.node("Relu", {"x"}, {"y"}).file.graph.inputs.push_back({"z", 1, {}});
-  EXPECT_NE(refusal(two_inputs).find("'z'"), std::string::npos);
+  two_inputs.node("Add", {"x", "z"}, {"y"}).file.graph.inputs.push_back({"z", 1, {}});
+  EXPECT_NE(refusal(two_inputs).find("'x' and 'z'"), std::string::npos);
 
   OnnxFile data_shape(13, kImage);
   data_shape.node("Gather", {"x", "x"}, {"y"});
   EXPECT_NE(refusal(data_shape).find("must be constants"), std::string::npos);
+}
+
+// An input that only dead nodes read, before or after the image.
+TEST(Inputs, ThatNoOutputDependsOnAreLeftOut) {
+  for (const bool first : {false, true}) {
+    OnnxFile file(13, kImage);
+    file.node("Relu", {"x"}, {"y"}).node("Relu", {"z"}, {"dead"});
+    auto& inputs = file.file.graph.inputs;
+    inputs.insert(first ? inputs.begin() : inputs.end(), {"z", 1, {}});
+    const auto model = file.import();
+    EXPECT_EQ(model.graph.signature.input, "x");
+    EXPECT_EQ(model.graph.input_shape[0], kImage[0]);
+    ASSERT_EQ(model.warnings.size(), 1U);
+    EXPECT_NE(model.warnings[0].find("'z'"), std::string::npos);
+  }
 }
 
 TEST(ImageSize, IsAskedForWhereTheFileLeavesItOpen) {
