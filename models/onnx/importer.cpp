@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "models/onnx/ending.h"
 #include "models/onnx/lifted.h"
+#include "models/onnx/meaning.h"
 #include "models/recognize_functions.h"
 #include "models/unused_nodes.h"
 
@@ -208,14 +209,6 @@ NodeId Importer::output_node(const FileOutput& output) const {
   return found->node;
 }
 
-OutputKind Importer::kind_of(const std::string& output, OutputKind found) const {
-  for (const auto& key : {output, std::string()}) {
-    const auto asked = options_.outputs.find(key);
-    if (asked != options_.outputs.end()) return asked->second;
-  }
-  return found;
-}
-
 NodeId Importer::add_node(const std::string& name, Op op, std::vector<NodeId> inputs) {
   Node node{unique_name(name), std::move(op), std::move(inputs)};
   std::vector<Shape> of_inputs;
@@ -240,9 +233,11 @@ void Importer::set_output(const FileOutput& output) {
   graph.output = as_row(ending.node, output.value);
   model_.classes = shape(graph.output)[1];
   graph.signature.function = ending.function;
-  graph.signature.kind = kind_of(output.name, ending.kind);
-  if (shape_in_file.size() > 2)
-    graph.signature.output_shape.assign(shape_in_file.begin() + 1, shape_in_file.end());
+  Output described{.name = output.name, .shape = {}, .kind = ending.kind};
+  if (shape_in_file.size() > 1)
+    described.shape.assign(shape_in_file.begin() + 1, shape_in_file.end());
+  graph.signature.kind = meaning_of(described, options_.outputs);
+  if (shape_in_file.size() > 2) graph.signature.output_shape = described.shape;
 }
 
 NodeId Importer::row_of(const std::vector<NodeId>& nodes, const std::vector<FileOutput>& outputs) {
@@ -268,7 +263,7 @@ void Importer::set_outputs(const std::vector<FileOutput>& of_file) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Output& output = outputs[i];
     if (of_file[i].classes) expect_classes(*of_file[i].classes, output);
-    output.kind = kind_of(output.name, output.kind);
+    output.kind = meaning_of(output, options_.outputs);
     if (output.kind == OutputKind::logits && !is_row(shape(nodes[i])))
       output.kind = OutputKind::map;
     if (output.kind == OutputKind::map && output.shape.size() < 2) output.kind = OutputKind::logits;

@@ -103,7 +103,6 @@ class Importer {
 
   std::string describe_inputs(const proto::Node& node) const;
   NodeId output_node(const FileOutput& output) const;
-  OutputKind kind_of(const std::string& output, OutputKind found) const;
   void set_output(const FileOutput& output);
   void set_outputs(const std::vector<FileOutput>& outputs);
   NodeId add_node(const std::string& name, Op op, std::vector<NodeId> inputs);

@@ -10,6 +10,7 @@
 #include "models/outputs.h"
 #include "models/tail.h"
 #include "tests/models/operators.h"
+#include "tests/support/error_message.h"
 
 namespace zsq::models {
 namespace {
@@ -113,6 +114,46 @@ TEST(SeveralOutputs, AMeaningOfAnUnknownOutputIsRefused) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_NE(std::string(error.what()).find("its outputs: m"), std::string::npos);
   }
+}
+
+// Classes of which there is one, or places of which there are none, decide nothing.
+TEST(SeveralOutputs, AMeaningThatAnOutputCannotHaveIsRefused) {
+  const Headed file = Headed({"m", "row", "one", "first"})
+                          .ends("GlobalAveragePool", {"m"}, {"p"})
+                          .ends("Flatten", {"p"}, {"row"})
+                          .ends("ReduceMean", {"row"}, {"one"}, {{"axes", Ints{1}}})
+                          .ends("ReduceMean", {"m"}, {"first"}, {{"axes", Ints{1}}});
+  const auto refused = [&](const std::string& output, OutputKind kind) {
+    return test::error_message(ErrorCode::usage, [&] {
+      file.whole({.outputs = {{output, kind}}});
+    });
+  };
+  const std::string row = refused("row", OutputKind::map);
+  EXPECT_NE(row.find("'row' has shape [6] for each image"), std::string::npos) << row;
+  EXPECT_NE(row.find("[classes, height, width]"), std::string::npos) << row;
+  EXPECT_TRUE(row.ends_with("it can be logits, scores (labels, each on or off) or values")) << row;
+  for (const auto kind : {OutputKind::map, OutputKind::logits}) {
+    EXPECT_NE(refused("one", kind).find("two classes or more"), std::string::npos);
+    EXPECT_NE(refused("first", kind).find("cannot be a map"), std::string::npos);
+  }
+  refused("", OutputKind::map);
+  const auto kinds = [&](OutputKind kind) {
+    const auto model = file.whole({.outputs = {{"m", kind}, {"row", OutputKind::logits}}});
+    return model.graph.signature.kind.outputs();
+  };
+  for (const auto kind : {OutputKind::map, OutputKind::logits}) {
+    EXPECT_EQ(kinds(kind)[0].kind, OutputKind::map);
+    EXPECT_EQ(kinds(kind)[1].kind, OutputKind::logits);
+  }
+  // So is that of an only row.
+  const Headed alone =
+      Headed({"row"}).ends("GlobalAveragePool", {"m"}, {"p"}).ends("Flatten", {"p"}, {"row"});
+  EXPECT_NE(test::error_message(ErrorCode::usage,
+                                [&] {
+                                  alone.whole({.outputs = {{"", OutputKind::map}}});
+                                })
+                .find("'row' has shape [6]"),
+            std::string::npos);
 }
 
 TEST(Tail, ArgMaxStaysAndWhatItReadsIsAMapOfClasses) {
