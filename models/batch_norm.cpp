@@ -39,18 +39,25 @@ bool names_tell_fold(const Node& node) {
   return weight.ends_with(kWeight) && layer != "CONSTANTS" && bias != layer + ".bias";
 }
 
-bool was_folded(const Model& model, const Node& node) {
+// A convolution with a bias other than zeros, as a folded BatchNorm leaves it.
+bool has_bias(const Model& model, const Node& node) {
   if (!is<Conv2d>(node) || !node.params.contains("weight") || !node.params.contains("bias"))
     return false;
   const std::string& bias = node.params.at("bias");
-  const bool zeros =
-      model.parameters.contains(bias) && !model.parameters.at(bias).ne(0).any().item<bool>();
-  return names_tell_fold(node) && !zeros;
+  return !model.parameters.contains(bias) || model.parameters.at(bias).ne(0).any().item<bool>();
+}
+
+bool was_folded(const Model& model, const Node& node) {
+  return has_bias(model, node) && names_tell_fold(node);
 }
 
 bool any_folded(const Model& model) {
-  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(),
-                     [&](const Node& node) { return was_folded(model, node); });
+  return std::ranges::any_of(model.graph.nodes,
+                             [&](const Node& node) { return was_folded(model, node); });
+}
+bool any_bias(const Model& model) {
+  return std::ranges::any_of(model.graph.nodes,
+                             [&](const Node& node) { return has_bias(model, node); });
 }
 
 std::string origin(const Model& model) {
@@ -89,24 +96,28 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
   constexpr const char* kInstead =
       "statistics of dead-leaves images take the place of those of training (ResNet-20: 0.5 points "
       "of top-1 less at W4A4, none at W8A8)";
+  const std::string found = origin(model) + " has no BatchNorm layers";
   if (any_folded(model)) {
     verdict.kind = BatchNormVerdict::Kind::folded;
-    verdict.explanation =
-        origin(model) +
-        " has no BatchNorm layers: its convolutions carry biases with names made up by the "
-        "exporter, so BatchNorm was folded into them on export; " +
-        kInstead +
-        ". Better, bring them back with --bn_stats, or export the network again with BatchNorm "
-        "kept" +
-        how;
+    const std::string cause = found +
+                              ": its convolutions carry biases with names made up by the "
+                              "exporter, so BatchNorm was folded into them on export; ";
+    const std::string remedy =
+        "bring them back with --bn_stats, or export the network again with BatchNorm kept" + how;
+    verdict.explanation = cause + kInstead + ". Better, " + remedy;
+    verdict.refusal = cause + remedy;
     return verdict;
   }
   verdict.kind = BatchNormVerdict::Kind::none;
-  verdict.explanation =
-      origin(model) + " has no BatchNorm layers; " + kInstead + ". " +
-      (exporter.leaves_traces
-           ? "Names show no trace of one that was folded on export, so it was trained without"
-           : "If yours was trained with them, export it again with BatchNorm kept" + how);
+  const std::string remedy =
+      !exporter.leaves_traces
+          ? "If yours was trained with them, export it again with BatchNorm kept" + how
+      : any_bias(model)
+          ? "Names show no trace of one that was folded on export. If it was folded before, which "
+            "leaves biases as these convolutions have, export the network as it was trained"
+          : "None was folded, which would have left biases, so it was trained without";
+  verdict.explanation = found + "; " + kInstead + ". " + remedy;
+  verdict.refusal = found + ". " + remedy;
   return verdict;
 }
 
@@ -123,7 +134,7 @@ BatchNormCensus count_batch_norm(const Model& model) {
 void require_batch_norm(const Model& model) {
   const auto verdict = inspect_batch_norm(model);
   if (verdict.kind != BatchNormVerdict::Kind::usable) {
-    throw Error(ErrorCode::unsupported_model, verdict.explanation);
+    throw Error(ErrorCode::unsupported_model, verdict.refusal);
   }
 }
 

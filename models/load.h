@@ -83,6 +83,7 @@ struct BatchNormVerdict {
   enum class Kind { usable, none, folded } kind = Kind::usable;
   std::int64_t layers = 0, channels = 0, dead_channels = 0, negative_gammas = 0;
   std::string explanation;  // what was found, and the export line that keeps BatchNorm
+  std::string refusal;      // the same where nothing takes its place; empty if it is usable
 };
 BatchNormVerdict inspect_batch_norm(const Model& model);
 std::string name_of(BatchNormVerdict::Kind kind);  // "usable", "folded", "none"
@@ -95,7 +96,7 @@ struct BatchNormCensus {
   std::vector<std::string> without;  // the others
 };
 BatchNormCensus count_batch_norm(const Model& model);
-void require_batch_norm(const Model& model);  // Error(unsupported_model) with the explanation
+void require_batch_norm(const Model& model);  // Error(unsupported_model) with the refusal
 
 // Multiply-accumulates of one image, per node (index = NodeId; 0 if there are none).
 std::vector<std::int64_t> multiply_accumulates(const Model& model);

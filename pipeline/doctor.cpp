@@ -15,7 +15,8 @@ std::string explanation_of(const DoctorReport& report) {
   if (report.verdict == "folded")
     return "BatchNorm was folded into the convolutions on export, whose biases have names that the "
            "exporter made";
-  if (report.verdict == "none") return "there is no BatchNorm and no trace of one that was folded";
+  if (report.verdict == "none")
+    return "there is no BatchNorm, and no name shows one that was folded on export";
   if (!report.look_folded.empty())
     return layers + ", and " + std::to_string(report.look_folded.size()) +
            " convolutions into which others were folded, whose statistics are gone";

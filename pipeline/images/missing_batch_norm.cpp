@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
+#include "core/error.h"
 #include "core/seed.h"
 #include "models/bn_statistics.h"
 #include "models/execute.h"
@@ -95,7 +96,11 @@ std::vector<std::string> require_statistics(models::Model& model, Recipe& recipe
   const bool trains = recipe.finetune.iterations > 0;
   if (usable && (kept.folded > 0 || kept.is_too_little())) notes.push_back(note_of(kept));
   if (!usable) {
-    if (recipe.model.require_bn) models::require_batch_norm(model);
+    if (recipe.model.require_bn)
+      throw Error(ErrorCode::unsupported_model,
+                  "--require_bn (model.require_bn) refuses the network, for which statistics of "
+                  "dead-leaves images would serve. " +
+                      found.refusal);
     notes.push_back(found.explanation + (trains ? " Fine-tuning is left out." : ""));
     recipe.finetune.iterations = 0;
   }

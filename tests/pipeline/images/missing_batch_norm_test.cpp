@@ -43,6 +43,8 @@ TEST(MissingBatchNorm, IsRefusedWhereItIsRequired) {
   const auto message = test::error_message(ErrorCode::unsupported_model,
                                            [&] { require_statistics(model, recipe, silent); });
   EXPECT_NE(message.find("has no BatchNorm layers"), std::string::npos) << message;
+  EXPECT_NE(message.find("--require_bn"), std::string::npos) << message;
+  EXPECT_EQ(message.find("take the place"), std::string::npos) << message;  // they do not
 }
 
 TEST(MissingBatchNorm, IsReplacedByStatisticsOfDeadLeaves) {
