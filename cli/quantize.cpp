@@ -64,7 +64,8 @@ void print_time(const QuantizeReport& r) {
   std::printf("\n");
 }
 
-void print_summary(const QuantizeReport& r, const std::filesystem::path& output) {
+// `notes`: whether to print those, which the run has told already unless it was quiet.
+void print_summary(const QuantizeReport& r, const std::filesystem::path& output, bool notes) {
   print_stages(r);
   std::printf("%-10s %s, mode %s, recipe %s, seed %lld\n", "scheme", r.scheme.c_str(),
               r.mode.c_str(), r.recipe.c_str(), static_cast<long long>(r.seed));
@@ -74,7 +75,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output)
   if (r.mixed) print_bits(r);
   if (r.preprocessing.empty() || !r.pixel_range_known)
     std::printf("%-10s %s\n", "pixels", r.pixels.c_str());
-  for (const auto& note : r.notes) std::printf("%-10s %s\n", "note", note.c_str());
+  for (const auto& note : notes ? r.notes : std::vector<std::string>())
+    std::printf("%-10s %s\n", "note", note.c_str());
   print_boxes("teacher", r.teacher_boxes);
   print_boxes("student", r.student_boxes);
   print_accuracy("teacher", r.teacher);
@@ -169,7 +171,7 @@ int quantize(const Arguments& arguments) {
   if (json)
     std::cout << to_json(report);
   else
-    print_summary(report, output);
+    print_summary(report, output, flags.on("quiet"));
   return 0;
 }
 

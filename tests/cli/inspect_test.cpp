@@ -60,11 +60,17 @@ TEST_F(Cli, BatchNormInTrainingModeIsSaid) {
                            "mode; their running statistics are used, as in inference\n";
   const Outcome found = run("inspect " + path("training.onnx"));
   EXPECT_NE(found.out.find("note        " + note), std::string::npos) << found.out;
-  const Outcome quantized =
-      run("quantize " + path("training.onnx") + " --recipe instant --preset cifar10 --threads 1 " +
-          "--set process.agreement_images=0 -o " + path("training"));
+  // Once, whether a run is quiet or not.
+  const std::string command = "quantize " + path("training.onnx") +
+                              " --recipe instant --preset cifar10 --threads 1 --set "
+                              "process.agreement_images=0 -o " +
+                              path("training");
+  const Outcome quantized = run(command);
   EXPECT_NE(quantized.err.find("warning: " + note), std::string::npos) << quantized.err;
-  EXPECT_NE(quantized.out.find("note       " + note), std::string::npos) << quantized.out;
+  EXPECT_EQ(quantized.out.find(note), std::string::npos) << quantized.out;
+  const Outcome quiet = run(command + " --quiet");
+  EXPECT_EQ(quiet.err.find(note), std::string::npos) << quiet.err;
+  EXPECT_NE(quiet.out.find("note       " + note), std::string::npos) << quiet.out;
 }
 
 TEST_F(Cli, TheDoctorNamesExporterAndCure) {
