@@ -27,6 +27,12 @@ void print_boxes(const char* who, const std::optional<eval::BoxMeasures>& boxes)
                 static_cast<long long>(boxes->boxes));
 }
 
+void print_pixels(const char* who, const std::optional<PixelMeasures>& pixels) {
+  if (pixels)
+    std::printf("%-10s pixel accuracy %.2f %%  mean IoU %.2f %%  (%lld images)\n", who,
+                pixels->pixel_accuracy, pixels->mean_iou, static_cast<long long>(pixels->images));
+}
+
 // Layers by their bits, as W4A8: the number of layers that have them.
 void print_bits(const QuantizeReport& r) {
   std::map<std::string, int> counts;
@@ -79,6 +85,8 @@ void print_summary(const QuantizeReport& r, const std::filesystem::path& output,
     std::printf("%-10s %s\n", "note", note.c_str());
   print_boxes("teacher", r.teacher_boxes);
   print_boxes("student", r.student_boxes);
+  print_pixels("teacher", r.teacher_pixels);
+  print_pixels("student", r.student_pixels);
   print_accuracy("teacher", r.teacher);
   print_accuracy("student", r.student);
   for (const SyntheticResult& s : r.synthetic) {

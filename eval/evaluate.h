@@ -11,6 +11,7 @@
 #include "core/observer.h"
 #include "eval/options.h"
 #include "eval/preprocessing.h"
+#include "models/outputs.h"
 
 namespace zsq::eval {
 
@@ -76,6 +77,9 @@ class ClassCounts {
   std::vector<at::Tensor> predictions_, labels_;
 };
 
+// The only output of a row if that is a map, which masks are held against; else null.
+const models::Output* only_map(const models::OutputRow& row);
+
 // Counts pixels of maps against masks. Per cent, over the pixels of all images but those of
 // kVoidLabel: the share whose largest output is their class, and the mean of the classes'
 // intersection over union, TP / (TP + FP + FN), over the classes that a mask or the network names.
@@ -84,6 +88,8 @@ class MapCounts {
   // [N, C, H, W] and int64 [N, H, W], on the CPU. Error(bad_input): masks of another size, labels
   // that the network does not have.
   void add(const at::Tensor& logits, const at::Tensor& masks);
+  // The same of the rows [N, K] of a network with this output.
+  void add_rows(const models::Output& map, const at::Tensor& rows, const at::Tensor& masks);
   double pixel_accuracy() const;
   double mean_iou() const;
   Figures figures() const;  // "pixel_accuracy", "mean_iou"

@@ -3,6 +3,7 @@
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/diag.h>
+#include <ATen/ops/movedim.h>
 
 #include "core/error.h"
 #include "eval/evaluate.h"
@@ -15,6 +16,19 @@ std::string size_of(const at::Tensor& map) {
 }
 
 }  // namespace
+
+const models::Output* only_map(const models::OutputRow& row) {
+  if (row.outputs().size() != 1) return nullptr;
+  const models::Output& output = row.outputs().front();
+  return output.kind == models::OutputKind::map && output.shape.size() == 3 ? &output : nullptr;
+}
+
+void MapCounts::add_rows(const models::Output& map, const at::Tensor& rows,
+                         const at::Tensor& masks) {
+  std::vector<std::int64_t> shape = map.shape;
+  shape.insert(shape.begin(), rows.size(0));
+  add(rows.view(shape).movedim(map.axis, 1), masks);
+}
 
 void MapCounts::add(const at::Tensor& logits, const at::Tensor& masks) {
   if (logits.dim() != 4 || masks.dim() != 3 || masks.sizes().slice(1) != logits.sizes().slice(2))

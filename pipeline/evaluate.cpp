@@ -2,7 +2,6 @@
 #include "pipeline/evaluate.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/movedim.h>
 
 #include <optional>
 
@@ -48,16 +47,9 @@ models::Model load_against(const EvaluateOptions& options, const ModelSettings& 
   return other;
 }
 
-// The only map of a row, which masks are held against.
-const models::Output* only_map(const models::OutputRow& row) {
-  if (row.outputs().size() != 1) return nullptr;
-  const models::Output& output = row.outputs().front();
-  return output.kind == models::OutputKind::map && output.shape.size() == 3 ? &output : nullptr;
-}
-
 // What labels of images count as: those of masks belong to a map.
 std::string measured_by(const models::OutputRow& row, const at::Tensor& labels) {
-  if (labels.dim() == 3) return only_map(row) ? "pixels" : "nothing";
+  if (labels.dim() == 3) return eval::only_map(row) ? "pixels" : "nothing";
   if (labels.dim() == 2) return "labels";
   return losses::has_decisions(row) && labels.min().item<std::int64_t>() != eval::kNoLabel
              ? "classes"
@@ -157,10 +149,7 @@ class Counts {
       label_sets_.push_back(labels.clone());  // the batch's memory is filled anew
     }
     if (measured_ != "pixels") return {};
-    const models::Output& map = *only_map(row_);
-    std::vector<std::int64_t> shape = map.shape;
-    shape.insert(shape.begin(), own.size(0));
-    pixels_.add(own.view(shape).movedim(map.axis, 1), labels);
+    pixels_.add_rows(*eval::only_map(row_), own, labels);
     return pixels_.figures();
   }
 

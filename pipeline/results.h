@@ -18,6 +18,12 @@ struct Accuracy {
   std::int64_t images = 0;
 };
 
+// Of maps of classes against masks, per cent of the pixels (eval/evaluate.h).
+struct PixelMeasures {
+  double pixel_accuracy = 0, mean_iou = 0;
+  std::int64_t images = 0;
+};
+
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 struct Range {
@@ -142,6 +148,7 @@ struct QuantizeReport {
   std::int64_t outputs = 0;            // how many
   std::optional<Accuracy> teacher, student;
   std::optional<eval::BoxMeasures> teacher_boxes, student_boxes;  // with data.annotations
+  std::optional<PixelMeasures> teacher_pixels, student_pixels;    // where the data has masks
   std::optional<double> real_agreement;         // share of the real images both decide alike
   std::vector<SyntheticResult> synthetic;       // empty with process.agreement_images=0
   std::optional<double> agreement, divergence;  // of all synthetic images together

@@ -7,10 +7,15 @@ namespace {
 using pipeline::by_bits;
 using pipeline::Json;
 
-Json accuracy(const std::optional<Accuracy>& a, const std::optional<eval::BoxMeasures>& boxes) {
+Json accuracy(const std::optional<Accuracy>& a, const std::optional<eval::BoxMeasures>& boxes,
+              const std::optional<PixelMeasures>& pixels) {
   Json json{{"top1", nullptr}, {"top5", nullptr}, {"images", nullptr}};
   if (a) json = {{"top1", a->top1}, {"top5", a->top5}, {"images", a->images}};
   if (boxes) json["boxes"] = *boxes;
+  if (pixels)
+    json["pixels"] = {{"pixel_accuracy", pixels->pixel_accuracy},
+                      {"mean_iou", pixels->mean_iou},
+                      {"images", pixels->images}};
   return json;
 }
 
@@ -115,8 +120,8 @@ std::string to_json(const QuantizeReport& r) {
                   {"pixels_confirmed", r.pixels_confirmed},
                   {"output_kind", r.output_kind},
                   {"outputs", r.outputs},
-                  {"teacher", accuracy(r.teacher, r.teacher_boxes)},
-                  {"student", accuracy(r.student, r.student_boxes)},
+                  {"teacher", accuracy(r.teacher, r.teacher_boxes, r.teacher_pixels)},
+                  {"student", accuracy(r.student, r.student_boxes, r.student_pixels)},
                   {"real_agreement", r.real_agreement ? Json(*r.real_agreement) : Json(nullptr)},
                   {"agreement", r.agreement ? Json(*r.agreement) : Json(nullptr)},
                   {"divergence", r.divergence ? Json(*r.divergence) : Json(nullptr)},

@@ -32,17 +32,49 @@ bool can_measure(const Run& run) {
          losses::has_decisions(run.teacher.graph.signature.kind);
 }
 
-eval::BoxMeasures measure_boxes(const Run& run, const models::Graph& graph,
-                                const models::ParameterStore& parameters) {
-  const models::Inference infer(graph, parameters);
-  eval::BoxCounts counts(graph, run.source.classes, boxed_images(run)->file(), run.recipe.data);
-  eval::for_each_batch([&](const at::Tensor& images) { return infer(images); }, *run.real_images,
-                       run.recipe.data, run.observer, parameters.device(),
-                       [&](const at::Tensor& rows, const at::Tensor& labels) {
-                         counts.add(rows, labels);
-                         return eval::Figures();
-                       });
+// Calls add(rows, labels) with what the network gives for the real images; their number.
+template <class Network, class Add>
+std::int64_t count(const Run& run, const Network& network, Add add) {
+  const models::Inference infer(network.graph, network.parameters);
+  return eval::for_each_batch([&](const at::Tensor& images) { return infer(images); },
+                              *run.real_images, run.recipe.data, run.observer,
+                              network.parameters.device(),
+                              [&](const at::Tensor& rows, const at::Tensor& labels) {
+                                add(rows, labels);
+                                return eval::Figures();
+                              });
+}
+
+template <class Network>
+eval::BoxMeasures measure_boxes(const Run& run, const Network& network) {
+  eval::BoxCounts counts(network.graph, run.source.classes, boxed_images(run)->file(),
+                         run.recipe.data);
+  count(run, network, [&](const auto& rows, const auto& labels) { counts.add(rows, labels); });
   return counts.result();
+}
+
+template <class Network>
+PixelMeasures measure_pixels(const Run& run, const Network& network) {
+  const models::Output& map = *eval::only_map(run.source.graph.signature.kind);
+  eval::MapCounts counts;
+  const auto images = count(run, network, [&](const auto& rows, const auto& masks) {
+    counts.add_rows(map, rows, masks);
+  });
+  return {counts.pixel_accuracy(), counts.mean_iou(), images};
+}
+
+// measure(network) of the float network and of what is shipped.
+template <class Result, class Measure>
+void measure_both(const Run& run, const quant::Student& student, QuantizeReport& report,
+                  const std::string& what, Measure measure, std::optional<Result>& of_teacher,
+                  std::optional<Result>& of_student) {
+  run.say("evaluating teacher and student on the " + what);
+  const Stopwatch begin;
+  of_teacher = measure(run.source);
+  of_student = run.recipe.exporting.onnx
+                   ? measure(load_any(run.output.file("model.onnx"), {}, run.recipe.process.device))
+                   : measure(student);
+  report.evaluation_seconds = begin.seconds();
 }
 
 double seconds_of_evaluation(const Run& run, const quant::Student& student) {
@@ -63,17 +95,17 @@ double seconds_of_evaluation(const Run& run, const quant::Student& student) {
 void evaluate(const Run& run, const quant::Student& student, QuantizeReport& report) {
   const Recipe& recipe = run.recipe;
   if (boxed_images(run)) {
-    run.say("evaluating teacher and student on the boxes of " + recipe.data.annotations);
-    const Stopwatch begin;
-    const auto boxes = [&](const auto& network) {
-      return measure_boxes(run, network.graph, network.parameters);
-    };
-    report.teacher_boxes = boxes(run.source);
-    report.student_boxes =
-        recipe.exporting.onnx
-            ? boxes(load_any(run.output.file("model.onnx"), {}, recipe.process.device))
-            : boxes(student);
-    report.evaluation_seconds = begin.seconds();
+    measure_both(
+        run, student, report, "boxes of " + recipe.data.annotations,
+        [&](const auto& network) { return measure_boxes(run, network); }, report.teacher_boxes,
+        report.student_boxes);
+    return;
+  }
+  if (run.real_images && run.has_masks) {
+    measure_both(
+        run, student, report, "masks of " + recipe.data.eval_data,
+        [&](const auto& network) { return measure_pixels(run, network); }, report.teacher_pixels,
+        report.student_pixels);
     return;
   }
   if (!can_measure(run)) {

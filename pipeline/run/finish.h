@@ -10,10 +10,10 @@ namespace zsq::pipeline {
 // the clock or on an evaluation, so that a run that is resumed writes them again.
 void write_files(const Run& run, const quant::Student& student, QuantizeReport& report);
 
-// Top-1 and top-5 of the float network and of the student on the run's real images; nothing without
-// them, or where the outputs are no classes. What is shipped is what is measured: the exported
-// file, if there is one, for it rounds biases to integers, which alone moves a prediction in a
-// hundred at few bits.
+// Top-1 and top-5 of the float network and of the student on the run's real images, or the measures
+// of their boxes or pixels; nothing without them, or where the outputs are no classes. What is
+// shipped is what is measured: the exported file, if there is one, for it rounds biases to
+// integers, which alone moves a prediction in a hundred at few bits.
 void evaluate(const Run& run, const quant::Student& student, QuantizeReport& report);
 
 // About how long both will take: the evaluation from one batch of it, and writing about as long as

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/run/prepare.h"
 
+#include <ATen/ops/zeros.h>
+
 #include <numeric>
 
 #include "core/error.h"
@@ -105,6 +107,29 @@ std::optional<train::SystemNoise> system_noise(const Run& run) {
   return train::SystemNoise(share, values, run.seed());
 }
 
+// Refuses labels of which none can be counted before the work, by the first image.
+void open_real_images(Run& run) {
+  const DataOptions& data = run.recipe.data;
+  run.real_images = eval::open_data(data, run.observer);
+  const auto first = run.real_images->load(0, 1);
+  require_input_shape(run.teacher, first.images, data.eval_data);
+  if (const auto* boxed = dynamic_cast<const eval::BoxedImages*>(run.real_images.get())) {
+    static_cast<void>(eval::BoxCounts(run.source.graph, run.source.classes, boxed->file(), data));
+    return;
+  }
+  run.has_masks = first.labels.dim() == 3;
+  if (!run.has_masks) return require_classes(first.labels, data.eval_data);
+  if (const auto* map = eval::only_map(run.source.graph.signature.kind)) {
+    eval::MapCounts().add_rows(*map, at::zeros({1, run.source.classes}), first.labels);
+    return;
+  }
+  run.observer.on_message(LogLevel::warning,
+                          data.eval_data +
+                              " has masks, which are not counted: the network gives no single map "
+                              "of classes (--output NAME=map says that it is one)");
+  run.real_images.reset();
+}
+
 // What is found at the start may differ between machines: files, a GPU, memory, cores.
 void require_same_run(const Run& run) {
   if (!parallel::several(parallel::current())) return;
@@ -140,15 +165,7 @@ Run prepare(const std::filesystem::path& model, const QuantizeOptions& options,
   run.teacher = rewritten(std::move(run.teacher), run.recipe);
   run.added_macs = sum_of_macs(run.teacher) / sum_of_macs(run.source) - 1;
   run.loading = run.clock.seconds();
-  if (!run.recipe.data.eval_data.empty()) {
-    run.real_images = eval::open_data(run.recipe.data, observer);
-    const auto first = run.real_images->load(0, 1);
-    require_input_shape(run.teacher, first.images, run.recipe.data.eval_data);
-    if (const auto* boxed = dynamic_cast<const eval::BoxedImages*>(run.real_images.get()))
-      eval::BoxCounts(run.source.graph, run.source.classes, boxed->file(), run.recipe.data);
-    else
-      require_classes(first.labels, run.recipe.data.eval_data);
-  }
+  if (!run.recipe.data.eval_data.empty()) open_real_images(run);
   if (!run.recipe.generate.bank.empty()) open_bank(run);
   run.noise = system_noise(run);
   require_same_run(run);

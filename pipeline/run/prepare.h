@@ -35,9 +35,10 @@ struct Run {
   double added_macs = 0;                // of copies of channels, as a share of the network's
   double loading = 0;                   // seconds that reading the model took
   std::unique_ptr<eval::ImageSource> real_images = {};  // to measure with; null: none
-  BankSplit bank = {};                                  // undefined: no bank
-  std::optional<train::BankDraws> bank_draws = {};      // of each batch of the student
-  std::optional<train::SystemNoise> noise = {};         // on the student's images
+  bool has_masks = false;                           // they have masks, which fit the network's map
+  BankSplit bank = {};                              // undefined: no bank
+  std::optional<train::BankDraws> bank_draws = {};  // of each batch of the student
+  std::optional<train::SystemNoise> noise = {};     // on the student's images
   std::vector<HeldOutImages> held_out = {};
   // Of the generator's images (train::TrainJob); may be empty.
   std::function<void(std::int64_t iteration, const at::Tensor& images)> on_images = {};

@@ -97,10 +97,10 @@ at::Tensor infer(const models::Graph& graph, const models::ParameterStore& param
 
 void require_classes(const at::Tensor& labels, const std::string& data) {
   if (labels.dim() == 1) return;
-  const std::string has =
-      labels.is_floating_point()
-          ? " has boxes"
-          : " says of " + std::to_string(labels.size(1)) + " labels whether an image has them";
+  const std::string has = labels.is_floating_point() ? " has boxes"
+                          : labels.dim() == 3        ? " has masks"
+                                              : " says of " + std::to_string(labels.size(1)) +
+                                                    " labels whether an image has them";
   throw Error(ErrorCode::usage,
               data + has +
                   "; here labels have to be one class per image. "

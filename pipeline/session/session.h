@@ -35,8 +35,8 @@ at::Tensor logits_on_device(const models::Graph& graph, const models::ParameterS
 at::Tensor infer(const models::Graph& graph, const models::ParameterStore& parameters,
                  const at::Tensor& images);
 
-// Error(usage) where `labels` of an image source are sets of labels, [N, L]: only evaluate() takes
-// them.
+// Error(usage) where `labels` of an image source are sets of labels, masks or boxes: only
+// evaluate() takes them, and runs the latter two.
 void require_classes(const at::Tensor& labels, const std::string& data);
 
 // Error(usage) if `what` gives images of another shape than the model takes.
