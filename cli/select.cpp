@@ -46,10 +46,12 @@ int select(const Arguments& arguments) {
   std::printf("%4s  %10s  %9s  %9s  %-8s %s\n", "rank", values ? "error" : "KL, nats", "agreement",
               "kB", "scheme", "folder");
   int rank = 0;
-  for (const SelectRow& row : report.rows)
+  for (const SelectRow& row : report.rows) {
     std::printf("%4d  %10.4g  %7.2f %%  %9.1f  %-8s %s\n", ++rank, row.divergence,
                 100 * row.agreement, static_cast<double>(row.quantized_bytes) / 1e3,
                 row.scheme.c_str(), row.folder.c_str());
+    if (row.outputs.size() > 1) std::fputs(pipeline::lines_of(row.outputs).c_str(), stdout);
+  }
   return 0;
 }
 

@@ -97,6 +97,19 @@ Grid results_of(const std::vector<FinishedRun>& runs, const std::vector<std::str
   return without_empty_columns(grid);
 }
 
+// Each output of networks of several, of all runs that have some.
+Grid outputs_side_by_side(const std::vector<FinishedRun>& runs,
+                          const std::vector<std::string>& names) {
+  Grid all{outputs_grid(Json::object()).columns, {}};
+  all.columns.insert(all.columns.begin(), {"Run"});
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (auto& row : outputs_grid(runs[i].report).rows) {
+      row.insert(row.begin(), names[i]);
+      all.rows.push_back(std::move(row));
+    }
+  return all;
+}
+
 // The settings in which the runs differ.
 Grid settings_of(const std::vector<FinishedRun>& runs, const std::vector<std::string>& names) {
   Grid grid{{{"Setting"}}, {}};
@@ -190,7 +203,7 @@ std::string best_of(const std::vector<FinishedRun>& runs, const std::vector<std:
 
 std::string comparison_page(const std::vector<FinishedRun>& runs,
                             const std::vector<std::string>& names, const Grid& results,
-                            const Grid& settings, const Grid& layers) {
+                            const Grid& outputs, const Grid& settings, const Grid& layers) {
   const OutputWords words = words_of(runs);
   const std::string& unit = words.unit;
   std::vector<analysis::Svg> clouds;
@@ -211,6 +224,9 @@ std::string comparison_page(const std::vector<FinishedRun>& runs,
                   to_html(results, words.divergence + (unit.empty() ? "" : " (" + unit + ")") +
                                        " and agreement on held-out synthetic images; "
                                        "one row per run")) +
+          section("Outputs", outputs.rows.empty()
+                                 ? ""
+                                 : to_html(outputs, "Each output, student and float network")) +
           section("Accuracy against size and latency", chart_grid(clouds)) +
           section("Curves", chart_grid(curve_charts(histories))) +
           section("Layers", to_html(layers,
@@ -226,7 +242,7 @@ Json as_json(const std::vector<FinishedRun>& runs, const Grid& settings) {
     Json row{{"folder", run.folder.string()}};
     for (const char* key :
          {"model", "source_sha256", "scheme", "recipe", "seed", "output_kind", "teacher", "student",
-          "agreement", "divergence", "size", "iterations", "seconds", "verdict"})
+          "agreement", "divergence", "synthetic", "size", "iterations", "seconds", "verdict"})
       row[key] = member(run.report, key);
     row["latency"] = run.latency;
     row["layers"] = Json::array();
@@ -247,13 +263,15 @@ RunsReport report_inside(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) runs.push_back(read_run(folder));
   const auto names = names_of(runs);
   const Grid results = results_of(runs, names), settings = settings_of(runs, names);
+  const Grid outputs = outputs_side_by_side(runs, names);
   const Json json = as_json(runs, settings);
-  if (runs.size() == 1) return {run_page(runs.front()), to_text(results), dump(json)};
-  const Grid layers = layers_of(runs, names);
   std::string text = to_text(results);
+  if (!outputs.rows.empty()) text += "\nOutputs\n" + to_text(outputs);
+  if (runs.size() == 1) return {run_page(runs.front()), text, dump(json)};
+  const Grid layers = layers_of(runs, names);
   if (!settings.rows.empty()) text += "\nSettings that differ\n" + to_text(settings);
   text += "\nOutput SQNR in dB, each layer alone quantized\n" + to_text(layers);
-  return {comparison_page(runs, names, results, settings, layers), text, dump(json)};
+  return {comparison_page(runs, names, results, outputs, settings, layers), text, dump(json)};
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "losses/divergence.h"
 #include "pipeline/images/distilled.h"
 #include "pipeline/report/finished_run.h"
+#include "pipeline/report/quality.h"
+#include "pipeline/report/result_json.h"
 #include "pipeline/session/boundary.h"
 #include "pipeline/session/preprocessing.h"
 #include "pipeline/session/session.h"
@@ -56,6 +58,7 @@ class Selection {
       const auto seen = train::compare_outputs(kind_, expected_, given);
       row.divergence = seen.kl;
       row.agreement = seen.agreement;
+      row.outputs = pipeline::measure_outputs(kind_, expected_, given);
       observer_.on_progress({"select",
                              ++done_,
                              static_cast<std::int64_t>(report_.rows.size()),
@@ -108,7 +111,7 @@ SelectReport select(const std::vector<fs::path>& folders, const SelectOptions& o
 
 std::string to_json(const SelectReport& report) {
   auto rows = Json::array();
-  for (const SelectRow& row : report.rows)
+  for (const SelectRow& row : report.rows) {
     rows.push_back({{"folder", row.folder},
                     {"scheme", row.scheme},
                     {"recipe", row.recipe},
@@ -116,6 +119,8 @@ std::string to_json(const SelectReport& report) {
                     {"quantized_bytes", row.quantized_bytes},
                     {"divergence", row.divergence},
                     {"agreement", row.agreement}});
+    if (!row.outputs.empty()) rows.back()["outputs"] = row.outputs;
+  }
   return pipeline::dump({{"model", report.model},
                          {"source_sha256", report.source_sha256},
                          {"images", report.images},

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/observer.h"
+#include "pipeline/results.h"
 #include "recipes/recipe.h"
 
 namespace zsq {
@@ -27,6 +28,7 @@ struct SelectRow {
   // Of logits: KL(original || quantized), temperature 1, nats per image, and the share of the
   // images that both give one class; of other outputs as losses/divergence.h says.
   double divergence = 0, agreement = 0;
+  std::vector<OutputResult> outputs = {};  // each of several, or of one with places
 };
 
 struct SelectReport {

@@ -15,6 +15,9 @@ std::string sensitivity_section(const FinishedRun& run);
 std::string bits_section(const FinishedRun& run);
 std::string settings_section(const FinishedRun& run);
 
+// Each output of several, or one with places, on each kind of images; no rows for others.
+Grid outputs_grid(const Json& report);
+
 // The whole page.
 std::string run_page(const FinishedRun& run);
 

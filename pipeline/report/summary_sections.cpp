@@ -77,8 +77,9 @@ std::string cards(const Json& r) {
   return "<dl class=\"cards\">\n" + html + "</dl>\n";
 }
 
-// Each output of several, or one with places, on each kind of images.
-std::string outputs_table(const Json& report) {
+}  // namespace
+
+Grid outputs_grid(const Json& report) {
   Grid grid{{{"Output"}, {"Meaning"}, {"Images"}, {"Agreement", true}, {"Divergence", true}}, {}};
   for (const Json& kind : list_in(report, "synthetic"))
     for (const Json& output : list_in(kind, "outputs")) {
@@ -93,6 +94,13 @@ std::string outputs_table(const Json& report) {
                            number("agreement") + " (" + words.agreement + ")",
                            number("divergence") + " (" + words.divergence + ")"});
     }
+  return grid;
+}
+
+namespace {
+
+std::string outputs_table(const Json& report) {
+  const Grid grid = outputs_grid(report);
   return grid.rows.empty() ? "" : to_html(grid, "Outputs, student and float network");
 }
 

@@ -74,6 +74,14 @@ const SyntheticResult& lowest_agreement(const std::vector<SyntheticResult>& synt
                            });
 }
 
+// Of several outputs the measures above are the lowest and the sum.
+std::string least_output(const SyntheticResult& result) {
+  if (result.outputs.size() < 2) return "";
+  const auto least = std::ranges::min_element(result.outputs, {}, &OutputResult::agreement);
+  return format("; '%s' agrees least, by %.4f on %s images", least->name.c_str(), least->agreement,
+                images_in_words(result.kind).c_str());
+}
+
 std::string without_experience(const std::vector<SyntheticResult>& synthetic,
                                const std::string& kind, std::int64_t outputs) {
   const PooledResult all = pool(synthetic);
@@ -81,12 +89,13 @@ std::string without_experience(const std::vector<SyntheticResult>& synthetic,
   if (!(lowest.agreement >= kAgreementOfAny))
     return format("%s: %s on %s images", kOtherwise,
                   measures_in_words(kind, outputs, lowest.divergence, lowest.agreement).c_str(),
-                  images_in_words(lowest.kind).c_str());
+                  images_in_words(lowest.kind).c_str()) +
+           least_output(lowest);
   return format(
-      "%s with networks of %s: %s on %lld held-out synthetic images; measure on real ones",
+      "%s with networks of %s: %s on %lld held-out synthetic images%s; measure on real ones",
       kNoExperience, outputs_in_words(kind, outputs).c_str(),
       measures_in_words(kind, outputs, all.divergence, all.agreement).c_str(),
-      static_cast<long long>(all.images));
+      static_cast<long long>(all.images), least_output(lowest).c_str());
 }
 
 std::string veto(const SyntheticResult& lowest, const std::string& kind, std::int64_t outputs,

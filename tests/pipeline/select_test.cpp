@@ -9,11 +9,16 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "formats/npy.h"
+#include "formats/onnx.h"
 #include "formats/safetensors.h"
 #include "models/execute.h"
 #include "models/load.h"
+#include "pipeline/evaluate.h"
 #include "pipeline/quantize.h"
+#include "pipeline/report.h"
 #include "quant/qdq_chain.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/tiny_network.h"
@@ -100,6 +105,53 @@ TEST_F(Select, ABankMayGiveTheImages) {
   given.bank = kept;
   given.images = 10;
   EXPECT_EQ(select(folders(), given).images, 10);
+}
+
+// As zsq eval --against measures the same images, and zsq report shows of each run.
+TEST_F(Select, ShowsEachOfSeveralOutputs) {
+  auto file = formats::onnx::read(*folder_ / "tiny.onnx");
+  formats::onnx::ValueInfo channels;
+  channels.name = file.graph.nodes.back().inputs.at(0);
+  file.graph.outputs.push_back(channels);
+  const fs::path network = *folder_ / "two.onnx", run = *folder_ / "of_two";
+  formats::onnx::write(network, file);
+  QuantizeOptions instant;
+  instant.scheme = Scheme::parse("W4A4");
+  instant.recipe = load_recipe("instant", {"data.preset=cifar10", "process.threads=1"});
+  const auto quantized = quantize(network, instant, run);
+  fs::remove_all(*folder_ / "cache");
+  const SelectReport report = select({run}, options());
+  ASSERT_EQ(report.rows.at(0).outputs.size(), 2U);
+  EXPECT_EQ(report.rows[0].outputs[1].name, channels.name);
+
+  const auto bank = formats::read_safetensors(*fs::directory_iterator(*folder_ / "cache"));
+  formats::write_npz(*folder_ / "bank.npz", {{"images", *formats::find(bank.tensors, "images")}});
+  EvaluateOptions same;
+  same.data.eval_data = *folder_ / "bank.npz";
+  same.against = network;
+  const auto compared = evaluate(run, same).difference.outputs_apart;
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_GT(compared.at(i).divergence, 0);
+    EXPECT_NEAR(report.rows[0].outputs[i].divergence, compared[i].divergence,
+                1e-4 * compared[i].divergence);
+    EXPECT_NEAR(report.rows[0].outputs[i].agreement, compared[i].agreement, 1e-6);
+  }
+  EXPECT_NE(to_json(report).find("\"outputs\":[{\"name\":"), std::string::npos);
+
+  const RunsReport shown = report_runs({run, *folder_ / "W4A4"});
+  const auto json = nlohmann::json::parse(shown.json);
+  const auto& kinds = json.at("runs").at(0).at("synthetic");
+  ASSERT_EQ(kinds.size(), quantized.synthetic.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    EXPECT_EQ(kinds[i].at("outputs").at(1).at("divergence"),
+              quantized.synthetic[i].outputs.at(1).divergence);
+  char divergence[32];
+  std::snprintf(divergence, sizeof divergence, "%.4f (KL)",
+                quantized.synthetic[0].outputs[1].divergence);
+  for (const std::string& text : {shown.text, shown.html}) {
+    EXPECT_NE(text.find(channels.name), std::string::npos);
+    EXPECT_NE(text.find(divergence), std::string::npos) << divergence;
+  }
 }
 
 void expect_error(const std::function<void()>& action, ErrorCode code, const std::string& part) {
