@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -33,21 +34,29 @@ const std::map<std::string_view, BecameInput>& became_inputs() {
 
 // From this opset on a node says the same in all later ones, but for became_inputs().
 constexpr std::int64_t kOldestTail = 11;
-constexpr const char* kNewMeaningIn13[] = {"Softmax", "LogSoftmax", "Hardmax"};
+// From its opset on, a node of these says something else, or is not valid.
+constexpr std::pair<std::string_view, std::int64_t> kNewMeanings[] = {
+    {"Softmax", 13},    {"LogSoftmax", 13},         {"Hardmax", 13},
+    {"GridSample", 20}, {"GroupNormalization", 21}, {"DFT", 20}};
 
 Node in_later_opset(OnnxBuilder& builder, Node node, const models::Tail& tail) {
   const std::int64_t opset = builder.model().opset;
+  if (!formats::onnx::is_default_domain(node.domain)) return node;
+  const bool changed = std::ranges::any_of(kNewMeanings, [&](const auto& one) {
+    return one.first == node.op_type && tail.opset < one.second && opset >= one.second;
+  });
   const bool older = tail.opset < 13 && opset >= 13;
-  const bool changed =
-      std::ranges::find(kNewMeaningIn13, node.op_type) != std::end(kNewMeaningIn13) ||
-      !node.subgraphs().empty();
-  if (tail.opset < kOldestTail || (older && changed))
+  if (tail.opset < kOldestTail || changed || (older && !node.subgraphs().empty()))
     throw Error(ErrorCode::unsupported_model, "the network ends in " + models::operators_of(tail) +
                                                   ", which stay as they are, "
                                                   "and its opset " +
                                                   std::to_string(tail.opset) +
                                                   " cannot be written as " + std::to_string(opset) +
                                                   ": export it with opset_version=17");
+  // Equal parts without their number, which a Split of opset 18 must name.
+  if (node.op_type == "Split" && node.inputs.size() == 1 && !node.find("split") &&
+      tail.opset < 18 && opset >= 18)
+    node.attributes.push_back({"num_outputs", static_cast<std::int64_t>(node.outputs.size())});
   const auto rule = became_inputs().find(node.op_type);
   if (rule == became_inputs().end() || tail.opset >= rule->second.opset ||
       opset < rule->second.opset)
@@ -203,6 +212,7 @@ void write_tail(OnnxBuilder& builder, const models::Signature& file) {
   builder.require_opset(tail.opset);
   formats::onnx::Graph& graph = builder.model().graph;
   for (const auto& node : tail.nodes) graph.nodes.push_back(in_later_opset(builder, node, tail));
+  builder.model().domains = tail.domains;
   for (const auto& constant : tail.constants) graph.initializers.push_back(constant);
   graph.outputs = tail.outputs;
   if (tail.batch > 0 && !file.one_image)

@@ -53,6 +53,7 @@ inline constexpr std::size_t kMaxBoxesOfImage = 10'000, kMaxAnnotatedCategories 
 // ONNX: an empty node or attribute takes two bytes in the file and a hundred in memory.
 inline constexpr std::size_t kMaxOnnxNodes = 50'000, kMaxOnnxAttributes = 32;
 inline constexpr std::size_t kMaxOnnxValues = 100'000;  // inputs and outputs of the graph
+inline constexpr std::size_t kMaxOnnxDomains = 100;     // of operators
 // Branches and loops that hold each other, and the names inside all of them.
 inline constexpr std::size_t kMaxOnnxDepth = 16, kMaxOnnxNames = 100'000;
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct Attribute {
                std::vector<std::int64_t>, std::vector<std::string>, Subgraph>
       value;
 };
+
+// Of the operators of ONNX itself, and not of a vendor or of ai.onnx.ml.
+inline bool is_default_domain(std::string_view domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
 
 struct Node {
   std::string name, op_type, domain;
@@ -60,7 +66,8 @@ struct Graph {
 
 struct Model {
   std::int64_t ir_version = 8;
-  std::int64_t opset = 17;  // of the default domain
+  std::int64_t opset = 17;                      // of the default domain
+  std::map<std::string, std::int64_t> domains;  // other operator sets by their domain, and version
   std::string producer_name, producer_version;
   std::map<std::string, std::string> metadata;
   Graph graph;

@@ -145,8 +145,8 @@ std::pair<std::string, std::string> read_function_name(pbf_reader message) {
   return domain_and_name;
 }
 
-// OperatorSetIdProto: 1 domain, 2 version. Zero where the domain is another one.
-std::int64_t read_default_opset(pbf_reader message) {
+// OperatorSetIdProto: 1 domain, 2 version.
+void read_opset(pbf_reader message, Model& model) {
   std::string domain;
   std::int64_t version = 0;
   while (message.next()) switch (message.tag_and_type()) {
@@ -159,7 +159,8 @@ std::int64_t read_default_opset(pbf_reader message) {
       default:
         message.skip();
     }
-  return domain.empty() || domain == "ai.onnx" ? version : 0;
+  auto& known = is_default_domain(domain) ? model.opset : model.domains[domain];
+  known = std::max(known, version);
 }
 
 Model read_model(pbf_reader message, ExternalData& external) {
@@ -183,7 +184,8 @@ Model read_model(pbf_reader message, ExternalData& external) {
         has_graph = true;
         break;
       case bytes_field(8):
-        model.opset = std::max(model.opset, read_default_opset(message.get_message()));
+        require_room(model.domains.size(), kMaxOnnxDomains, "operator sets");
+        read_opset(message.get_message(), model);
         break;
       case bytes_field(14):
         model.metadata.insert(read_string_pair(message.get_message()));

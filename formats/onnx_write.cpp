@@ -138,12 +138,16 @@ std::vector<Piece> model_pieces(const Model& model) {
   protozero::add_varint_to_buffer(&start.text, graph_size);
   pieces.insert(pieces.begin(), std::move(start));
 
-  std::string opset;
-  pbf_writer opset_writer(opset);
-  opset_writer.add_string(1, "");
-  opset_writer.add_int64(2, model.opset);
   pbf_writer end(pieces.emplace_back().text);
-  end.add_message(8, opset);
+  const auto operator_set = [&](const std::string& domain, std::int64_t version) {
+    std::string text;
+    pbf_writer set_writer(text);
+    set_writer.add_string(1, domain);
+    set_writer.add_int64(2, version);
+    end.add_message(8, text);
+  };
+  operator_set("", model.opset);
+  for (const auto& [domain, version] : model.domains) operator_set(domain, version);
   for (const auto& [key, value] : model.metadata) {
     std::string entry;
     pbf_writer entry_writer(entry);

@@ -12,8 +12,9 @@ struct Tail {
   // What they read beside the graph's outputs (Output::name) and the network's input.
   formats::NamedArrays constants;
   std::vector<formats::onnx::ValueInfo> outputs;  // of the file: of these nodes, or of the graph
-  std::int64_t opset = 0;
-  std::int64_t batch = -1;  // that the file fixes; -1: it is open
+  std::int64_t opset = 0;                         // of the default domain
+  std::map<std::string, std::int64_t> domains;    // of other domains that the nodes are of
+  std::int64_t batch = -1;                        // that the file fixes; -1: it is open
 };
 
 // "NonMaxSuppression, TopK": the operators of the tail, each once, in alphabetical order.

@@ -34,8 +34,6 @@ void expect_classes(std::int64_t axis, Output& output) {
   output.axis = axis;
 }
 
-bool default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
 }  // namespace
 
 Importer::Importer(std::int64_t opset, const LoadOptions& options)
@@ -112,8 +110,9 @@ const Value* Importer::find(const std::string& name) const {
 
 void Importer::convert(const proto::Node& node, bool before_convolution) {
   const auto found = registry().find(node.op_type);
-  if (found == registry().end() || !default_domain(node.domain)) {
-    const auto type = (default_domain(node.domain) ? "" : node.domain + ".") + node.op_type;
+  if (found == registry().end() || !proto::is_default_domain(node.domain)) {
+    const auto type =
+        (proto::is_default_domain(node.domain) ? "" : node.domain + ".") + node.op_type;
     throw Error(ErrorCode::unsupported_model, "operator " + type + " (node '" + node.name +
                                                   "') is not known. Known: " + known_operators());
   }

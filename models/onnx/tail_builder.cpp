@@ -9,64 +9,11 @@
 namespace zsq::models::onnx {
 namespace {
 
-// Operators of ONNX that runtimes have and no converter takes. Source: onnx's Operators.md,
-// opset 22.
-const std::set<std::string_view>& kept_operators() {
-  static const std::set<std::string_view> names{
-      "ArgMax",
-      "ArgMin",
-      "BitShift",
-      "BitwiseAnd",
-      "BitwiseNot",
-      "BitwiseOr",
-      "BitwiseXor",
-      "CenterCropPad",
-      "Compress",
-      "Det",
-      "Einsum",
-      "EyeLike",
-      "GRU",
-      "GatherElements",
-      "GatherND",
-      "GridSample",
-      "If",
-      "Hardmax",
-      "IsInf",
-      "IsNaN",
-      "LSTM",
-      "Loop",
-      "MaxRoiPool",
-      "MeanVarianceNormalization",
-      "NonMaxSuppression",
-      "NonZero",
-      "OneHot",
-      "RNN",
-      "ReverseSequence",
-      "RoiAlign",
-      "Scatter",
-      "ScatterElements",
-      "ScatterND",
-      "Shrink",
-      "Scan",
-      "SequenceAt",
-      "SequenceConstruct",
-      "SequenceEmpty",
-      "SequenceErase",
-      "SequenceInsert",
-      "SequenceLength",
-      "SplitToSequence",
-      "ConcatFromSequence",
-      "TopK",
-      "Trilu",
-      "Unique",
-  };
-  return names;
-}
-
 bool is_layer(const Node& node) { return is<Conv2d>(node) || is<Linear>(node); }
 
 bool is_convolution(const proto::Node& node) {
-  return node.op_type == "Conv" || node.op_type == "ConvTranspose";
+  return proto::is_default_domain(node.domain) &&
+         (node.op_type == "Conv" || node.op_type == "ConvTranspose");
 }
 
 bool has_batch(const at::Tensor& constant) {
@@ -95,17 +42,14 @@ bool TailBuilder::reaches(const proto::Node& node) const {
 }
 
 void TailBuilder::add(const proto::Node& node, const Error* error) {
-  const bool of_onnx = node.domain.empty() || node.domain == "ai.onnx";
-  const bool known =
-      of_onnx && (kept_operators().contains(node.op_type) || registry().contains(node.op_type));
   if (error) {
-    const bool takes = error->code() == ErrorCode::unsupported_model && known &&
+    const bool takes = error->code() == ErrorCode::unsupported_model &&
                        std::ranges::any_of(importer_.graph().nodes, is_layer);
     if (!takes) throw Error(*error);
     if (first_error_.empty()) first_error_ = error->what();
     first_error_ = first_error_.substr(0, first_error_.find(". Known: "));
   }
-  if (!known || is_convolution(node))
+  if (is_convolution(node))
     throw Error(ErrorCode::unsupported_model,
                 first_error_ + "; what follows could stay in float if there were no " +
                     node.op_type + " '" + node.name + "' after it");
@@ -116,7 +60,8 @@ void TailBuilder::add(const proto::Node& node, const Error* error) {
 }
 
 void TailBuilder::expect_classes(const proto::Node& node) {
-  const bool decides = node.op_type == "ArgMax" || node.op_type == "Hardmax";
+  const bool decides = proto::is_default_domain(node.domain) &&
+                       (node.op_type == "ArgMax" || node.op_type == "Hardmax");
   if (!decides || node.inputs.empty()) return;
   const auto* attribute = node.find("axis");
   const auto* axis = attribute ? std::get_if<std::int64_t>(&attribute->value) : nullptr;
@@ -146,6 +91,12 @@ std::vector<FileOutput> TailBuilder::finish() {
   for (const auto& output : file_.graph.outputs) read_once(output.name);
   tail_.outputs = file_.graph.outputs;
   tail_.opset = file_.opset;
+  for (const auto& node : tail_.nodes) {
+    // What a sub-graph holds is not known here.
+    if (!node.subgraphs().empty()) tail_.domains = file_.domains;
+    if (const auto found = file_.domains.find(node.domain); found != file_.domains.end())
+      tail_.domains.insert(*found);
+  }
   tail_.batch = importer_.fixed_batch();
   return read;
 }

@@ -21,8 +21,7 @@ class TailBuilder {
   // Whether the node reads what one in the tail gives.
   bool reaches(const proto::Node& node) const;
   // For a node that reaches() it, or that the importer refused with `error`. Rethrows where it
-  // cannot stay: no layer is before it, it is of another domain or a convolution, or no operator
-  // of ONNX has its name.
+  // cannot stay: no layer is before it, or it is a convolution.
   void add(const proto::Node& node, const Error* error = nullptr);
 
   bool empty() const { return nodes_.empty(); }

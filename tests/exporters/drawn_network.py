@@ -16,8 +16,9 @@ SIDE = 32
 class Network:
     """A stem of two convolutions with BatchNorm: "a" [N, 16, 16, 16] and "b" [N, 24, 8, 8]."""
 
-    def __init__(self, opset=13):
-        self.opset, self.draws, self.one_image = opset, np.random.default_rng(3), False
+    def __init__(self, opset=13, **domains):
+        """domains: other operator sets, by their version."""
+        self.opset, self.domains, self.draws, self.one_image = opset, domains, np.random.default_rng(3), False
         self.nodes, self.constants = [], {}
         self.convolution("image", "a", 3, 16, stride=2)
         self.convolution("a", "b", 16, 24, stride=2)
@@ -74,10 +75,11 @@ class Network:
         """sides: height and width, or with the channels before them."""
         shape = [*(3, *sides)[-3:]] if self.one_image else ["n", *(3, *sides)[-3:]]
         image = helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)
-        given = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+        given = [helper.make_tensor_value_info(name, kind, *shape or [None]) for name, kind, *shape in outputs]
         graph = helper.make_graph(self.nodes, "graph", [image], given,
                                   [numpy_helper.from_array(v, k) for k, v in self.constants.items()])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        sets = [helper.make_opsetid(*one) for one in (("", self.opset), *self.domains.items())]
+        model = helper.make_model(graph, opset_imports=sets, ir_version=8)
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 

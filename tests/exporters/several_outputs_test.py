@@ -184,6 +184,20 @@ class SeveralOutputs(unittest.TestCase):
         self.near(a["text"], b["text"])
         self.assertTrue(any("LSTM" in note for note in report["notes"]))
 
+    # One that no converter knows, and one of a vendor with its operator set.
+    def test_any_operator_stays_after_the_last_layer(self):
+        net = Network(17, **{"com.microsoft": 1})
+        net.head("b", "raw", 24, 6)
+        net.add("GlobalLpPool", ["raw"], ["length"], p=2)
+        net.add("QuickGelu", ["raw"], ["soft"], domain="com.microsoft")
+        soft = ("soft", TensorProto.FLOAT, ["n", 6, 8, 8])  # which ONNX cannot infer
+        a, b, report = self.quantized(net, [("length", TensorProto.FLOAT), soft])
+        self.near(a["length"], b["length"])
+        self.near(a["soft"], b["soft"])
+        self.assertTrue(any("GlobalLpPool, QuickGelu" in note for note in report["notes"]), report["notes"])
+        sets = {one.domain: one.version for one in onnx.load(self.folder / "out/model.onnx").opset_import}
+        self.assertEqual(sets["com.microsoft"], 1)
+
     def test_sizes_that_are_open_stay_open(self):
         net = Network()
         net.head("b", "scores", 24, 6)

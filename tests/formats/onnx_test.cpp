@@ -65,12 +65,14 @@ TEST(Onnx, RoundTripIsExactAndDeterministic) {
   const TempFolder folder;
   Model wanted = example();
   wanted.metadata = {{"b", "2"}, {"a", "1"}};
+  wanted.domains = {{"custom", 3}, {"other", 1}};
   write(folder / "x", wanted);
   write(folder / "y", wanted);
   EXPECT_EQ(read_text(folder / "x"), read_text(folder / "y"));
   const Model got = read(folder / "x");
   EXPECT_EQ(got.ir_version, 8);
   EXPECT_EQ(got.opset, 17);
+  EXPECT_EQ(got.domains, wanted.domains);
   EXPECT_EQ(got.producer_name, "test");
   EXPECT_EQ(got.producer_version, "1");
   EXPECT_EQ(got.metadata, wanted.metadata);
