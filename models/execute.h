@@ -2,6 +2,7 @@
 // The interpreter: runs a Graph with ATen functions, frees each intermediate at its last use.
 // Autograd flows through it where the input or a parameter requires grad.
 #pragma once
+#include "core/error.h"
 #include "models/graph.h"
 #include "models/precision.h"
 
@@ -37,8 +38,14 @@ at::Tensor as_file_output(const Graph& graph, const at::Tensor& row);  // the fi
 using Shape = std::vector<std::int64_t>;
 std::vector<Shape> infer_shapes(const Graph& graph, const ParameterStore& parameters);
 
-// The same for one node, from the shapes of its inputs; Error(unsupported_model) names a node whose
-// inputs do not fit together.
+// Of shapes that contradict each other, so that no runtime computes the node either.
+class ShapeError : public Error {
+ public:
+  explicit ShapeError(const std::string& message) : Error(ErrorCode::unsupported_model, message) {}
+};
+
+// The same for one node, from the shapes of its inputs; ShapeError or Error(unsupported_model)
+// names the node.
 Shape infer_shape(const Node& node, const std::vector<Shape>& inputs,
                   const ParameterStore& parameters);
 

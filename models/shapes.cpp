@@ -22,7 +22,7 @@ class InferShape {
   InferShape(const Node& node, const std::vector<Shape>& inputs, const ParameterStore& parameters)
       : node_(node), in_(inputs), parameters_(parameters) {}
 
-  Shape operator()(const Input&) const { fail("its shape is the graph's input_shape"); }
+  Shape operator()(const Input&) const { refuse("its shape is the graph's input_shape"); }
   Shape operator()(const Parameter&) const { return shape_of("value"); }
 
   Shape operator()(const Conv2d& op) const {
@@ -50,7 +50,8 @@ class InferShape {
     return in_[0];
   }
   Shape operator()(const LayerNorm& op) const {
-    if (in_[0].size() != (op.of_map ? 4 : 2)) fail("does not take an input " + shape_text(in_[0]));
+    if (in_[0].size() != (op.of_map ? 4 : 2))
+      refuse("does not take an input " + shape_text(in_[0]));
     for (const auto* role : {"gamma", "beta"}) check_per_channel(role);
     return in_[0];
   }
@@ -70,7 +71,9 @@ class InferShape {
   }
   Shape operator()(const MatMul&) const {
     const auto &a = in_[0], &b = in_[1];
-    if (a.size() < 3 || b.size() != a.size() || a.back() != b[b.size() - 2])
+    if (a.size() < 3 || b.size() != a.size())
+      refuse("needs two stacks of matrices, not " + shape_text(a) + " and " + shape_text(b));
+    if (a.back() != b[b.size() - 2])
       fail(shape_text(a) + " and " + shape_text(b) + " cannot be multiplied");
     Shape shape = broadcast({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
     shape.push_back(a[a.size() - 2]);
@@ -156,7 +159,7 @@ class InferShape {
   Shape operator()(const Slice& op) const {
     Shape shape = in_[0];
     auto& size = shape[axis_of(op.axis)];
-    if (op.step < 1) fail("a step of " + std::to_string(op.step));
+    if (op.step < 1) refuse("a step of " + std::to_string(op.step));
     const auto index = [&](std::int64_t i) { return std::clamp(i < 0 ? i + size : i, {0}, size); };
     const auto length = std::max<std::int64_t>(0, index(op.end) - index(op.start));
     size = (length + op.step - 1) / op.step;
@@ -168,7 +171,7 @@ class InferShape {
       fail("does not name two pads for each dimension of " + shape_text(shape));
     for (std::size_t i = 0; i < shape.size(); ++i) {
       shape[i] += op.before.at(i) + op.after.at(i);
-      if (shape[i] < 1) fail("nothing is left of an input " + shape_text(in_[0]));
+      if (shape[i] < 1) refuse("nothing is left of an input " + shape_text(in_[0]));
     }
     return shape;
   }
@@ -180,8 +183,13 @@ class InferShape {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::unsupported_model, op_name(node_.op) + " '" + node_.name + "': " + what);
+  std::string named(const std::string& what) const {
+    return op_name(node_.op) + " '" + node_.name + "': " + what;
+  }
+  [[noreturn]] void fail(const std::string& what) const { throw ShapeError(named(what)); }
+  // What this engine does not compute, and a runtime may.
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::unsupported_model, named(what));
   }
   Shape shape_of(const std::string& role) const {
     return parameters_.at(node_.params.at(role)).sizes().vec();
@@ -203,7 +211,7 @@ class InferShape {
     return static_cast<std::size_t>(axis);
   }
   const Shape& map() const {
-    if (in_[0].size() != 4) fail("needs an input [N, C, H, W], not " + shape_text(in_[0]));
+    if (in_[0].size() != 4) refuse("needs an input [N, C, H, W], not " + shape_text(in_[0]));
     return in_[0];
   }
   Shape slide(std::int64_t channels, Pair kernel, Pair stride, const Pads& pads, Pair dilation,

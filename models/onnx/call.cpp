@@ -30,6 +30,10 @@ void Call::fail(const std::string& what) const {
   throw Error(ErrorCode::unsupported_model, node_.op_type + " '" + name() + "': " + what);
 }
 
+void Call::contradict(const std::string& what) const {
+  throw ShapeError(node_.op_type + " '" + name() + "': " + what);
+}
+
 std::string Call::name() const {
   if (!node_.name.empty()) return node_.name;
   return node_.outputs.empty() ? node_.op_type : node_.op_type + "_" + node_.outputs[0];

@@ -130,7 +130,7 @@ void emit_product(Call& call, Term& a, Term& b, const std::string& result) {
     if (label != batch[0] && !has(result, label)) inner += label;
   for (const char label : same + inner)
     if (a.size(call, label) != b.size(call, label))
-      call.fail(std::string("the dimensions '") + label + "' differ in size");
+      call.contradict(std::string("the dimensions '") + label + "' differ in size");
   const auto left = matrices(call, a, batch, same, rows, inner);
   const auto right = matrices(call, b, batch, same, inner, columns);
   auto y = call.part(MatMul{}, {left, right});

@@ -107,7 +107,7 @@ void convert_group_normalization(Call& call) {
   const Shape shape = call.shape(x);
   const auto groups = call.integer("num_groups", 0);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
-    call.fail("num_groups must divide the number of channels");
+    call.contradict("num_groups must divide the number of channels");
   const double eps = call.number("epsilon", 1e-5);
   const Shape dims(shape.begin() + 1, shape.end());
   auto y = call.part(Reshape{{groups, -1}}, {x});

@@ -44,7 +44,7 @@ void convert_depth_to_space(Call& call) {
   auto x = call.activation(0);
   const auto shape = map_shape(call, x);
   const auto block = block_size(call);
-  if (shape[1] % (block * block) != 0) call.fail("the block does not divide the channels");
+  if (shape[1] % (block * block) != 0) call.contradict("the block does not divide the channels");
   if (channels_come_first(call)) return call.bind({spread_channels(call, x, {block, block}), {}});
   const auto channels = shape[1] / (block * block);
   x = call.part(Reshape{{block, block, channels, shape[2], shape[3]}}, {x});
@@ -57,7 +57,7 @@ void convert_space_to_depth(Call& call) {
   const auto shape = map_shape(call, x);
   const auto block = block_size(call);
   if (shape[2] % block != 0 || shape[3] % block != 0)
-    call.fail("the block does not divide height and width");
+    call.contradict("the block does not divide height and width");
   const Dims perm = channels_come_first(call) ? Dims{0, 1, 3, 5, 2, 4} : Dims{0, 3, 5, 1, 2, 4};
   x = call.part(Reshape{{shape[1], shape[2] / block, block, shape[3] / block, block}}, {x});
   x = call.part(Transpose{perm}, {x});

@@ -88,7 +88,8 @@ void convert_expand(Call& call) {
       continue;
     }
     auto& size = dims[axis - 1];
-    if (size != 1 && asked[i] != 1 && size != asked[i]) call.fail("the shapes do not broadcast");
+    if (size != 1 && asked[i] != 1 && size != asked[i])
+      call.contradict("the shapes do not broadcast");
     if (asked[i] < 1 || asked[i] > kMaxExtent * kMaxExtent) call.fail("asks for an empty tensor");
     size = std::max(size, asked[i]);
   }

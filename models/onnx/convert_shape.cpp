@@ -54,7 +54,7 @@ bool move_pad_to_map(Call& call, NodeId x) {
 
 void reshape_to(Call& call, NodeId x, const Dims& dims) {
   const auto now = without_batch(call.shape(x));
-  if (product(now) != product(dims)) call.fail("the number of elements would change");
+  if (product(now) != product(dims)) call.contradict("the number of elements would change");
   if (now == dims) return call.bind({x, {}});
   if (dims.size() == 1) {
     call.emit(Flatten{}, {x});
@@ -127,6 +127,11 @@ void convert_reshape(Call& call) {
       call.is_batch(target[0]) || (target[0] == -1 && product(dims) == elements);
   const auto sizes = [&](std::int64_t size) { return size >= -1 && size <= elements; };
   if (!same_batch || !std::all_of(dims.begin(), dims.end(), sizes)) {
+    const auto row = product(dims);
+    const auto images = std::max<std::int64_t>(call.fixed_batch(), 1);
+    if (target[0] == -1 && row > 0 && images * elements % row != 0)
+      call.contradict("rows of " + std::to_string(row) +
+                      " elements cannot be made of images with " + std::to_string(elements));
     call.fail("the shape must keep the batch first and the number of elements of an image");
   }
   const auto open = std::find(dims.begin(), dims.end(), -1);
@@ -153,7 +158,7 @@ void convert_squeeze(Call& call) {
   for (std::size_t i = 1; i < now.size(); ++i) {
     const bool drop = std::count(dropped.begin(), dropped.end(), i) > 0;
     if (!drop) dims.push_back(now[i]);
-    if (drop && now[i] != 1) call.fail("a dimension to be dropped is not 1");
+    if (drop && now[i] != 1) call.contradict("a dimension to be dropped is not 1");
   }
   reshape_to(call, x, dims);
 }

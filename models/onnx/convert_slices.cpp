@@ -30,7 +30,8 @@ std::vector<NodeId> split(Call& call, NodeId x, std::int64_t axis, const Dims& s
     parts.push_back(call.append(call.unique_name(), Slice{axis, start, start + size}, {x}));
     start += size;
   }
-  if (parts.size() != sizes.size() || start != total) call.fail("the parts do not add up");
+  if (std::ranges::find(sizes, 0) != sizes.end()) call.fail("a part is empty");
+  if (parts.size() != sizes.size() || start != total) call.contradict("the parts do not add up");
   return parts;
 }
 

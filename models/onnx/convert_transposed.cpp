@@ -91,7 +91,7 @@ void convert_conv_transpose(Call& call) {
   if (weight.dim() != 4 || shape.size() != 4)
     call.fail("only two-dimensional convolutions are known");
   if (groups < 1 || weight.size(0) != shape[1] || weight.size(0) % groups != 0)
-    call.fail("weight and groups do not fit the input");
+    call.contradict("weight and groups do not fit the input");
   const auto window = read_stride(call, {weight.size(2), weight.size(3)});
   const std::array<Axis, 2> axes{read_axis(call, window, shape, 0),
                                  read_axis(call, window, shape, 1)};

@@ -100,6 +100,8 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
     }
     try {
       importer.convert(*node, tail.is_before_convolution(*node));
+    } catch (const ShapeError&) {  // left to a runtime it would be no better
+      throw;
     } catch (const Error& error) {
       tail.add(*node, &error);
     }
@@ -146,6 +148,22 @@ LoadOptions with_recorded_sizes(const formats::onnx::Model& file, LoadOptions op
   return options;
 }
 
+// What a wrong size would look like, where the file leaves it open.
+Model import_at_given_size(const formats::onnx::Model& file, const LoadOptions& options) {
+  try {
+    return import_at_one_size(file, options);
+  } catch (const ShapeError& error) {
+    const auto& shape = image_input(file.graph, live_nodes(file.graph)).shape;
+    const auto is_open = [](const auto& one) { return one.value < 1; };
+    if (shape.size() < 3 || std::none_of(shape.begin() + 2, shape.end(), is_open)) throw;
+    throw Error(error.code(), std::string(error.what()) +
+                                  ". The file leaves its image size open, " +
+                                  "and this follows from " + std::to_string(options.image_size[0]) +
+                                  "x" + std::to_string(options.image_size[1]) +
+                                  ": give the size that the network was made for (--image_size)");
+  }
+}
+
 // Height and width that the file leaves open and the options give.
 bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options,
                       bool open_channels) {
@@ -160,7 +178,7 @@ bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& optio
 Model import_onnx(const formats::onnx::Model& file, const LoadOptions& given) {
   check_versions(file);
   const LoadOptions options = with_recorded_sizes(file, given);
-  auto model = import_at_one_size(file, options);
+  auto model = import_at_given_size(file, options);
   if (!leaves_size_open(file, options, model.graph.signature.open_channels)) return model;
   LoadOptions larger = options;
   constexpr std::int64_t kMore = 64;  // of what strides divide by

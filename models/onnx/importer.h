@@ -146,6 +146,7 @@ class Call {
   }
   std::int64_t fixed_batch() const { return importer_.fixed_batch_; }  // -1: it is open
   [[noreturn]] void fail(const std::string& what) const;  // Error(unsupported_model) names the node
+  [[noreturn]] void contradict(const std::string& what) const;  // the same as a ShapeError
 
   std::int64_t integer(const std::string& attribute, std::int64_t otherwise) const;
   double number(const std::string& attribute, double otherwise) const;

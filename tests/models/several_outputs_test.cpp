@@ -228,6 +228,29 @@ TEST(Tail, HoldsAnyOperator) {
   EXPECT_EQ(tail.domains, (std::map<std::string, std::int64_t>{{"com.example", 3}}));
 }
 
+// Sizes that cannot be are no end that a runtime would compute: 6 x 9 x 7 elements for 6 x 8 x 7.
+TEST(Tail, ShapesThatContradictEachOtherAreRefused) {
+  const auto with_rows = [](const Ints& rows) {
+    Headed file({"y"});
+    file.initializer_of("rows", rows).ends("Reshape", {"m", "rows"}, {"r"});
+    file.initializer("v", wave({6 * 8 * 7, 5}));
+    return file.ends("MatMul", {"r", "v"}, {"y"});
+  };
+  const auto refused = [&](Headed file) {
+    file.file.graph.inputs[0].shape[2].value = -1;
+    return refusal_of(file, {.image_size = {kImage[1], kImage[2]}});
+  };
+  for (const auto& rows : {Ints{0, -1}, Ints{-1, 6 * 8 * 7}}) {
+    const auto text = refused(with_rows(rows));
+    EXPECT_NE(text.find("9x7"), std::string::npos) << text;
+    EXPECT_NE(text.find("--image_size"), std::string::npos) << text;
+  }
+  // Rows that go through the images of a batch may stay as they are.
+  const auto many = refusal_of(
+      Headed({"y"}).initializer_of("rows", {-1, 6 * 9}).ends("Reshape", {"m", "rows"}, {"y"}));
+  EXPECT_EQ(many, "accepted");
+}
+
 TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
   const auto open = [](Headed file) {
     file.file.graph.inputs[0].shape[2].value = file.file.graph.inputs[0].shape[3].value = -1;
