@@ -135,3 +135,10 @@ void expect_values_beside_probabilities(std::vector<Output>& outputs) {
 }
 
 }  // namespace zsq::models::onnx
+void expect_classes(std::int64_t axis, Output& output) {
+  const auto dimensions = std::ssize(output.shape) + 1;
+  if (axis < 0) axis += dimensions;
+  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
+  output.kind = OutputKind::map;
+  output.axis = axis;
+}

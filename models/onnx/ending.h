@@ -35,6 +35,9 @@ DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& sh
                                 NodeId output, const std::string& name, bool alone);
 
 // Of several outputs, where a Softmax or Sigmoid ends a row: whoever exported the file made
+// A file that looks for the largest along `axis` of a value means classes there.
+void expect_classes(std::int64_t axis, Output& output);
+
 // probabilities of what decides a class, so that a row without a function is values (the boxes and
 // landmarks beside MTCNN's probability of a face).
 void expect_values_beside_probabilities(std::vector<Output>& outputs);
