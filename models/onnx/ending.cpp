@@ -2,6 +2,7 @@
 #include "models/onnx/ending.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/normalized.h"
 
@@ -48,11 +49,67 @@ class Finder {
   const std::vector<Shape>& shapes_;
 };
 
+// The function that gives an output its range, before arithmetic with constants.
+struct Finish {
+  bool scaled = false, bounded = false;
+  std::pair<std::size_t, int> function;  // the operator, and which Elementwise
+  bool operator==(const Finish&) const = default;
+};
+
+// The input that is not a constant of an affine step; -1: the node is none.
+NodeId before_affine_step(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  const auto* two = get_if<Binary>(node);
+  const bool arithmetic = is<Add>(node) || is<Mul>(node) ||
+                          (two && (two->kind == BinaryKind::sub || two->kind == BinaryKind::div));
+  if (!arithmetic) return -1;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (is<Parameter>(graph[node.inputs[i]])) return node.inputs[1 - i];
+  return -1;
+}
+
+bool is_bounded(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  if (const auto* clip = get_if<Clip>(node))
+    return std::isfinite(clip->lo) && std::isfinite(clip->hi);
+  if (const auto* op = get_if<Elementwise>(node)) {
+    constexpr Function kBounded[]{Function::tanh, Function::softsign, Function::erf, Function::sin,
+                                  Function::cos};
+    return std::ranges::find(kBounded, op->function) != std::end(kBounded);
+  }
+  return is<Sigmoid>(node) || is<HardSigmoid>(node) || find_normalized(graph, id).has_value();
+}
+
+Finish finish_of(const Finder& finder, const Graph& graph, NodeId id) {
+  Finish finish;
+  for (bool more = true; more;) {
+    id = finder.before_shape_changes(id);
+    const auto inner = before_affine_step(graph, id);
+    more = inner >= 0 || is<Slice>(graph[id]);
+    finish.scaled |= inner >= 0;
+    if (more) id = inner >= 0 ? inner : graph[id].inputs[0];
+  }
+  finish.bounded = is_bounded(graph, id);
+  const auto* op = get_if<Elementwise>(graph[id]);
+  const bool layer = is<Conv2d>(graph[id]) || is<Linear>(graph[id]);
+  finish.function = {layer ? 0 : graph[id].op.index(), op ? static_cast<int>(op->function) : -1};
+  return finish;
+}
+
+// Quantities in units of their own: what has a range by its function, and what joins such things
+// or unlike ones.
+bool has_units(const Finder& finder, const Graph& graph, NodeId last) {
+  if (!is<Concat>(graph[last])) return finish_of(finder, graph, last).bounded;
+  std::vector<Finish> parts;
+  for (const auto input : graph[last].inputs) parts.push_back(finish_of(finder, graph, input));
+  return std::ranges::any_of(
+      parts, [&](const Finish& part) { return part.bounded || part != parts.front(); });
+}
+
 OutputKind kind_of_values(const Finder& finder, const Graph& graph, NodeId id,
                           std::int64_t classes) {
   const auto last = finder.before_shape_changes(id);
-  const bool values =
-      classes == 1 || is<BatchNorm>(graph[last]) || find_normalized(graph, last).has_value();
+  const bool values = classes == 1 || is<BatchNorm>(graph[last]) || has_units(finder, graph, last);
   return values ? OutputKind::values : OutputKind::logits;
 }
 
@@ -126,6 +183,14 @@ DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& sh
   return found;
 }
 
+void expect_classes(std::int64_t axis, Output& output) {
+  const auto dimensions = std::ssize(output.shape) + 1;
+  if (axis < 0) axis += dimensions;
+  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
+  output.kind = OutputKind::map;
+  output.axis = axis;
+}
+
 void expect_values_beside_probabilities(std::vector<Output>& outputs) {
   const auto is_bare = [](const Output& o) { return o.function == OutputFunction::none; };
   if (std::ranges::all_of(outputs, [&](const Output& o) { return is_bare(o) || !is_row(o.shape); }))
@@ -135,10 +200,3 @@ void expect_values_beside_probabilities(std::vector<Output>& outputs) {
 }
 
 }  // namespace zsq::models::onnx
-void expect_classes(std::int64_t axis, Output& output) {
-  const auto dimensions = std::ssize(output.shape) + 1;
-  if (axis < 0) axis += dimensions;
-  if (axis < 1 || axis >= dimensions || output.kind != OutputKind::values) return;
-  output.kind = OutputKind::map;
-  output.axis = axis;
-}

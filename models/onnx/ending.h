@@ -17,8 +17,9 @@ struct Ending {
 bool is_row(const Shape& shape);
 
 // `output`: of the file, of one row (is_row). One
-// number per image, the output of a BatchNorm and a vector divided by its length are values; what
-// a Sigmoid follows is scores; the rest is logits.
+// number per image, the output of a BatchNorm, what a bounded function (a Tanh, a division by the
+// length) gives, also times constants, and a Concat of that or of unlike things are values; what a
+// Sigmoid follows is scores; the rest is logits.
 Ending find_ending(const Graph& graph, const std::vector<Shape>& shapes,
                    const std::map<NodeId, LogSoftmaxPart>& log_softmaxes, NodeId output);
 
@@ -34,10 +35,10 @@ DescribedOutput describe_output(const Graph& graph, const std::vector<Shape>& sh
                                 const std::map<NodeId, LogSoftmaxPart>& log_softmaxes,
                                 NodeId output, const std::string& name, bool alone);
 
-// Of several outputs, where a Softmax or Sigmoid ends a row: whoever exported the file made
 // A file that looks for the largest along `axis` of a value means classes there.
 void expect_classes(std::int64_t axis, Output& output);
 
+// Of several outputs, where a Softmax or Sigmoid ends a row: whoever exported the file made
 // probabilities of what decides a class, so that a row without a function is values (the boxes and
 // landmarks beside MTCNN's probability of a face).
 void expect_values_beside_probabilities(std::vector<Output>& outputs);

@@ -146,5 +146,49 @@ TEST(Ending, EmbeddingsAndSingleNumbersAreValues) {
   EXPECT_EQ(kind(parts), OutputKind::logits);
 }
 
+// "f" [N, 5] goes through `type` and is then a times that plus b.
+Ended scaled(const std::string& type, Attributes attributes = {}) {
+  Ended file;
+  file.initializer("a", scalar(64)).initializer("b", wave({5}));
+  file.node(type, {"f"}, {"u"}, std::move(attributes))
+      .node("Mul", {"u", "a"}, {"v"})
+      .node("Add", {"v", "b"}, {"logits"});
+  return file;
+}
+
+TEST(Ending, BoundedFunctionsTimesConstantsAreValues) {
+  const auto kind = [](const Ended& file) { return file.whole().graph.signature.kind; };
+  EXPECT_EQ(kind(scaled("Tanh")), OutputKind::values);
+  EXPECT_EQ(kind(scaled("Sigmoid")), OutputKind::values);
+  EXPECT_EQ(kind(scaled("LpNormalization")), OutputKind::values);
+  EXPECT_EQ(kind(scaled("Identity")), OutputKind::logits);  // a temperature
+  EXPECT_EQ(kind(scaled("Relu")), OutputKind::logits);
+  EXPECT_EQ(kind(Ended().ends("Tanh", {"f"}, {"logits"})), OutputKind::values);
+  Ended clipped;
+  clipped.initializer("a", scalar(-1)).initializer("b", scalar(1));
+  EXPECT_EQ(kind(clipped.ends("Clip", {"f", "a", "b"}, {"logits"})), OutputKind::values);
+}
+
+// Parts that other functions end: boxes beside scores, angles beside expressions.
+TEST(Ending, UnlikeThingsInOneRowAreValues) {
+  const auto kind = [](const std::string& one, const std::string& other) {
+    Ended file;
+    file.initializer("a", scalar(640)).initializer("to", ints({2})).initializer("end", ints({5}));
+    file.initializer("from", ints({0})).initializer("axis", ints({1}));
+    file.node("Slice", {"f", "from", "to", "axis"}, {"first"})
+        .node("Slice", {"f", "to", "end", "axis"}, {"second"});
+    file.node(one, {"first"}, {"u"}).node(other, {"second"}, {"v"});
+    if (one == "Neg") file.node("Mul", {"u", "a"}, {"s"});
+    file.node("Concat", {one == "Neg" ? "s" : "u", "v"}, {"logits"}, {{"axis", std::int64_t{1}}});
+    return file.whole().graph.signature.kind;
+  };
+  EXPECT_EQ(kind("Tanh", "Softmax"), OutputKind::values);
+  EXPECT_EQ(kind("Identity", "Sigmoid"), OutputKind::values);
+  EXPECT_EQ(kind("Sigmoid", "Sigmoid"), OutputKind::values);
+  EXPECT_EQ(kind("LpNormalization", "Identity"), OutputKind::values);
+  EXPECT_EQ(kind("Neg", "Neg"), OutputKind::values);  // of which one is times 640
+  EXPECT_EQ(kind("Identity", "Identity"), OutputKind::logits);
+}
+
 }  // namespace
 }  // namespace zsq::models
