@@ -14,6 +14,7 @@ struct Tail {
   std::vector<formats::onnx::ValueInfo> outputs;  // of the file: of these nodes, or of the graph
   std::int64_t opset = 0;                         // of the default domain
   std::map<std::string, std::int64_t> domains;    // of other domains that the nodes are of
+  double multiplications = 0;                     // of one image, as far as shapes tell them
   std::int64_t batch = -1;                        // that the file fixes; -1: it is open
 };
 

@@ -73,17 +73,11 @@ const proto::ValueInfo& image_input(const proto::Graph& graph, const LiveNodes& 
   return *inputs[0];
 }
 
-Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& options) {
-  onnx::Importer importer(file.opset, options);
+void begin(onnx::Importer& importer, const formats::onnx::Model& file, const LiveNodes& live) {
   for (const auto& [name, array] : file.graph.initializers) {
     importer.add_initializer(name, to_tensor(array), array.dtype == formats::DType::u4);
   }
-  const auto live = live_nodes(file.graph);
   const auto& image = image_input(file.graph, live);
-  for (const auto* input : inputs_of(file.graph))
-    if (input != &image)
-      importer.warnings().push_back("the input '" + input->name +
-                                    "' is left out, as no output depends on it");
   Shape shape;
   for (const auto& dimension : image.shape) shape.push_back(dimension.value);
   importer.add_input(image.name, shape,
@@ -93,6 +87,16 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   }
   for (const auto& output : file.graph.outputs) importer.count_use(output.name);
   onnx::TailBuilder tail(file, live, importer);
+}
+
+Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& options) {
+  onnx::Importer importer(file.opset, options);
+  const auto live = live_nodes(file.graph);
+  begin(importer, file, live);
+  for (const auto* input : inputs_of(file.graph))
+    if (input->name != importer.input_name())
+      importer.warnings().push_back("the input '" + input->name +
+                                    "' is left out, as no output depends on it");
   for (const auto* node : live) {
     if (tail.reaches(*node)) {
       tail.add(*node);
@@ -111,11 +115,13 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   if (!tail.empty()) {
     outputs = tail.finish();
     importer.warnings().push_back("the end of the network stays as it is, in float: " +
+                                      onnx::Importer again(file.opset, options);
+                                  begin(again, file, live); tail.count_multiplications(again);
                                   tail.operators() + " (" + tail.reason() + ")");
   }
   auto model =
       tail.empty() ? importer.finish(outputs) : importer.finish(outputs, std::move(tail).tail());
-  model.graph.signature.input = image.name;
+  model.graph.signature.input = importer.input_name();
   model.graph.signature.output = outputs[0].name;
   model.format = "onnx";
   model.producer = file.producer_name;

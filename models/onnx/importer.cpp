@@ -101,6 +101,15 @@ const Value* Importer::find(const std::string& name) const {
 void Importer::convert(const proto::Node& node, bool before_convolution) {
   const auto found = registry().find(node.op_type);
   if (found == registry().end() || !proto::is_default_domain(node.domain)) {
+    void Importer::stand_in(const std::string& name, Shape shape,
+                            std::optional<std::vector<std::int64_t>> order) {
+      const auto id = model_.graph.add({unique_name(name), Input{}, {}});
+      shapes_.push_back(std::move(shape));
+      Value& value = values_[name];
+      value.node = id;
+      value.permuted = std::move(order);
+    }
+
     const auto type =
         (proto::is_default_domain(node.domain) ? "" : node.domain + ".") + node.op_type;
     throw Error(ErrorCode::unsupported_model, "operator " + type + " (node '" + node.name +

@@ -89,6 +89,10 @@ class Importer {
   void charge(double bytes);  // for a constant to be made; Error(bad_input) beyond the bound above
   // before_convolution: of the file, so that the node cannot stay as it is.
   void convert(const proto::Node& node, bool before_convolution = false);
+  // What has this shape, of a batch of one, for a value that no node of the graph gives; `order`:
+  // Value::permuted.
+  void stand_in(const std::string& name, Shape shape,
+                std::optional<std::vector<std::int64_t>> order = {});
   const Value* find(const std::string& name) const;  // null if nothing has that name
   const Graph& graph() const { return model_.graph; }
   const std::string& input_name() const { return input_name_; }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "models/onnx/importer.h"
+#include "models/onnx/tail_cost.h"
 
 namespace zsq::models::onnx {
 
@@ -27,6 +28,11 @@ class TailBuilder {
   bool empty() const { return nodes_.empty(); }
   // What the graph gives for the tail, or as outputs of the file beside it.
   std::vector<FileOutput> finish();
+  // After finish(). `again`: an importer that has taken no node of the file.
+  void count_multiplications(Importer& again) {
+    tail_.multiplications =
+        multiplications_of(again, live_, [&](const auto& node) { return nodes_.contains(&node); });
+  }
   const std::string& reason() const { return first_error_; }     // why the first node is in it
   std::string operators() const { return operators_of(tail_); }  // after finish()
   std::shared_ptr<const Tail> tail() && { return std::make_shared<const Tail>(std::move(tail_)); }

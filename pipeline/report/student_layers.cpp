@@ -7,6 +7,7 @@
 
 #include "models/execute.h"
 #include "models/load.h"
+#include "models/tail.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -51,7 +52,8 @@ double float_share(const quant::Student& student,
   network.parameters = student.parameters;
   const auto of_layers = models::multiply_accumulates(network);
   const auto shapes = models::infer_shapes(student.graph, student.parameters);
-  double all = 0, in_float = 0;
+  const auto& tail = student.graph.signature.tail;
+  double all = tail ? tail->multiplications : 0, in_float = all;
   for (std::size_t id = 0; id < student.graph.nodes.size(); ++id) {
     const models::Node& node = student.graph.nodes[id];
     auto count = static_cast<double>(of_layers[id]);

@@ -21,8 +21,8 @@ std::vector<StudentLayer> student_layers(const quant::Student& student);
 
 // The share, from 0 to 1, of the multiply-accumulates of one image that are not in integers: of
 // convolutions and linear layers by what `layers` say of them, those that it does not name being
-// float, and of products of two tensors, which no target has in integers. What operators of a tail
-// (models/tail.h) multiply is not known, and not counted.
+// float, and of products of two tensors, which no target has in integers, and of a tail
+// (models/tail.h).
 double float_share(const quant::Student& student, const std::vector<exporters::ExecutesAs>& layers);
 
 }  // namespace zsq::pipeline

@@ -228,6 +228,35 @@ TEST(Tail, HoldsAnyOperator) {
   EXPECT_EQ(tail.domains, (std::map<std::string, std::int64_t>{{"com.example", 3}}));
 }
 
+// Seven columns of six features through an LSTM of four, both ways, and to three classes.
+TEST(Tail, CountsWhatItMultiplies) {
+  Headed file({"y"});
+  file.initializer("lw", wave({2, 16, 6})).initializer("lr", wave({2, 16, 4}));
+  file.initializer("v", wave({8, 3})).initializer("rows", ints({0, 0, -1}));
+  file.ends("ReduceMean", {"m"}, {"columns"}, {{"axes", Ints{2}}, {"keepdims", std::int64_t{0}}});
+  file.ends("Transpose", {"columns"}, {"steps"}, {{"perm", Ints{2, 0, 1}}});
+  file.ends("LSTM", {"steps", "lw", "lr"}, {"both"},
+            {{"hidden_size", std::int64_t{4}}, {"direction", std::string("bidirectional")}});
+  file.ends("Transpose", {"both"}, {"images"}, {{"perm", Ints{2, 0, 1, 3}}});
+  file.ends("Reshape", {"images", "rows"}, {"joined"}).ends("MatMul", {"joined", "v"}, {"y"});
+  const Tail& tail = *file.whole().graph.signature.tail;
+  EXPECT_EQ(tail.multiplications, 7 * 2 * 16 * (6 + 4) + 7 * 8 * 3);
+  // Queries, keys and values of two heads of three features at 9 x 7 places.
+  Headed attention({"y"}, 23);
+  attention.initializer_of("flat", {0, 6, -1}).ends("Reshape", {"m", "flat"}, {"f"});
+  attention.ends("Transpose", {"f"}, {"t"}, {{"perm", Ints{0, 2, 1}}});
+  attention.ends("Attention", {"t", "t", "t"}, {"a"},
+                 {{"q_num_heads", std::int64_t{2}}, {"kv_num_heads", std::int64_t{2}}});
+  attention.initializer("p", wave({6, 5})).node("MatMul", {"a", "p"}, {"y"});
+  EXPECT_EQ(attention.whole().graph.signature.tail->multiplications, 2 * 63 * 63 * 6 + 63 * 6 * 5);
+  // Operators whose result is as large as that of a known one, and one of which nothing is known.
+  Headed pooled({"y", "z"});
+  pooled.ends("GlobalLpPool", {"m"}, {"p"}).ends("Flatten", {"p"}, {"row"});
+  pooled.initializer("q", wave({6, 5})).node("Gemm", {"row", "q"}, {"y"});
+  pooled.ends("Newest", {"m"}, {"n"}).ends("MatMul", {"n", "q"}, {"z"});
+  EXPECT_EQ(pooled.whole().graph.signature.tail->multiplications, 6 * 5);
+}
+
 // Sizes that cannot be are no end that a runtime would compute: 6 x 9 x 7 elements for 6 x 8 x 7.
 TEST(Tail, ShapesThatContradictEachOtherAreRefused) {
   const auto with_rows = [](const Ints& rows) {
