@@ -64,8 +64,9 @@ const char* name_of(models::ReduceKind kind) {
 }
 
 const char* name_of(models::ResizeCoordinates coordinates) {
-  static constexpr const char* kNames[]{"half_pixel", "pytorch_half_pixel", "align_corners",
-                                        "asymmetric"};
+  static constexpr const char* kNames[]{"half_pixel",           "pytorch_half_pixel",
+                                        "align_corners",        "asymmetric",
+                                        "half_pixel_symmetric", "tf_half_pixel_for_nn"};
   return kNames[static_cast<std::size_t>(coordinates)];
 }
 

@@ -158,7 +158,14 @@ struct Resize {
 };  // nearest, by whole factors
 // Any other change of height and width, as ONNX's Resize defines it (models/interpolate.h).
 enum class InterpolationMode { nearest, linear, cubic };
-enum class ResizeCoordinates { half_pixel, pytorch_half_pixel, align_corners, asymmetric };
+enum class ResizeCoordinates {
+  half_pixel,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  half_pixel_symmetric,
+  tf_half_pixel_for_nn
+};
 enum class NearestRounding { round_prefer_floor, round_prefer_ceil, floor, ceil };
 struct Interpolate {
   Pair size;                      // of the output

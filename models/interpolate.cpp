@@ -20,6 +20,10 @@ float place(const Interpolate& op, float o, float n, float m, float s) {
     case ResizeCoordinates::pytorch_half_pixel:
       if (m == 1) return 0;
       break;
+    case ResizeCoordinates::half_pixel_symmetric:
+      return n / 2 * (1 - m / (s * n)) + (o + 0.5F) / s - 0.5F;
+    case ResizeCoordinates::tf_half_pixel_for_nn:
+      return (o + 0.5F) / s;
     case ResizeCoordinates::half_pixel:
       break;
   }

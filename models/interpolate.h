@@ -6,6 +6,8 @@
 //   pytorch_half_pixel   the same, 0 if m = 1
 //   align_corners        o (n - 1) / (m - 1), 0 if m = 1
 //   asymmetric           o / s
+//   half_pixel_symmetric (o + 1/2) / s - 1/2 + n / 2 (1 - m / (s n))
+//   tf_half_pixel_for_nn (o + 1/2) / s
 // nearest takes the place rounded as `rounding` says; linear and cubic weigh the 2 and 4 nearest by
 // the triangle and by Keys' kernel with cubic_coefficient, with antialias stretched by 1 / s where
 // the map shrinks; places outside repeat the border or, with exclude_outside, do not count.

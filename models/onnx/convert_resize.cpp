@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample. Enlarging by whole factors to the nearest value is a Resize, which only
 // moves values; everything else is an Interpolate.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "models/onnx/converters.h"
+#include "models/onnx/signals.h"
 
 namespace zsq::models::onnx {
 namespace {
@@ -111,7 +115,8 @@ void read_coordinates(const Call& call, Interpolate& op) {
       {"pytorch_half_pixel", ResizeCoordinates::pytorch_half_pixel},
       {"align_corners", ResizeCoordinates::align_corners},
       {"asymmetric", ResizeCoordinates::asymmetric},
-      {"tf_half_pixel_for_nn", ResizeCoordinates::half_pixel}};
+      {"half_pixel_symmetric", ResizeCoordinates::half_pixel_symmetric},
+      {"tf_half_pixel_for_nn", ResizeCoordinates::tf_half_pixel_for_nn}};
   static const std::map<std::string, NearestRounding> kRoundings{
       {"floor", NearestRounding::floor},
       {"ceil", NearestRounding::ceil},
@@ -126,11 +131,21 @@ void read_coordinates(const Call& call, Interpolate& op) {
   if (rounding == kRoundings.end()) call.fail("nearest_mode '" + nearest + "' is not known");
   op.coordinates = coordinates->second;
   op.rounding = rounding->second;
-  if (name != "tf_half_pixel_for_nn") return;
-  // Half a pixel further than half_pixel: rounded down, it is that rounded to the nearest.
-  if (op.mode != InterpolationMode::nearest || nearest != "floor")
-    call.fail("tf_half_pixel_for_nn is known with nearest_mode 'floor' only");
+  // Half a pixel further than half_pixel: rounded down, it is that rounded to the nearest. Opsets
+  // that exporters write do not have it.
+  const bool rounds_down = op.mode == InterpolationMode::nearest && nearest == "floor";
+  if (op.coordinates != ResizeCoordinates::tf_half_pixel_for_nn || !rounds_down) return;
+  op.coordinates = ResizeCoordinates::half_pixel;
   op.rounding = NearestRounding::round_prefer_ceil;
+}
+
+// The map is as large as the scale says, to the pixel, so that no rest is shared between its ends.
+void without_symmetry(const Shape& x, Interpolate& op) {
+  const auto whole = [&](std::size_t i) {
+    return static_cast<double>(x[i + 2]) * op.scale[i] == static_cast<double>(op.size[i]);
+  };
+  if (op.coordinates == ResizeCoordinates::half_pixel_symmetric && whole(0) && whole(1))
+    op.coordinates = ResizeCoordinates::half_pixel;
 }
 
 Interpolate read_interpolation(const Call& call, const Shape& x) {
@@ -149,6 +164,7 @@ Interpolate read_interpolation(const Call& call, const Shape& x) {
     call.fail("mode '" + mode + "' is not known");
   }
   read_coordinates(call, op);
+  without_symmetry(x, op);
   op.cubic_coefficient = call.number("cubic_coeff_a", -0.75);
   op.antialias = call.integer("antialias", 0) != 0;
   op.exclude_outside = call.integer("exclude_outside", 0) != 0;
@@ -173,10 +189,9 @@ bool repeats(const Interpolate& op, const Shape& x) {
     case ResizeCoordinates::half_pixel:
     case ResizeCoordinates::pytorch_half_pixel:
       return rounds;
-    case ResizeCoordinates::align_corners:
-      break;
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace
@@ -192,11 +207,36 @@ NodeId appended(Call& call, NodeId x, const Interpolate& op) {
   return call.part(op, {x});
 }
 
+// [N, C, L] as a map of height 1.
+void resize_signal(Call& call, NodeId x) {
+  proto::Node node = call.node();
+  std::map<std::size_t, Value> stand_ins;
+  if (const auto axes = call.integers("axes")) {
+    auto on_map = *axes;
+    for (auto& axis : on_map)
+      if (axis == 2) axis = 3;  // those from the end stay
+    set_attribute(node, "axes", on_map);
+  } else {
+    if (auto scales = call.numbers("scales"); scales && scales->size() == 3) {
+      scales->insert(scales->begin() + 2, 1);
+      set_attribute(node, "scales", std::vector<float>(scales->begin(), scales->end()));
+    }
+    for (std::size_t i = 1; i < call.inputs(); ++i) {
+      if (!call.has(i) || call.constant(i).numel() != 3) continue;
+      const auto& numbers = call.constant(i);
+      stand_ins[i] = {-1, at::cat({numbers.slice(0, 0, 2), at::ones({1}, numbers.options()),
+                                   numbers.slice(0, 2)})};
+    }
+  }
+  act_on_map(call, node, x, std::move(stand_ins));
+}
+
 }  // namespace
 
 void convert_resize(Call& call) {
   auto x = call.activation(0);
   const Shape shape = call.shape(x);
+  if (shape.size() == 3) return resize_signal(call, x);
   if (shape.size() != 4) call.fail("needs an input N x C x H x W");
   const auto op = read_interpolation(call, shape);
   if (call.opset() >= 11 || op.mode != InterpolationMode::nearest)

@@ -11,6 +11,7 @@
 
 #include "models/onnx/converters.h"
 #include "models/onnx/rearrange.h"
+#include "models/onnx/signals.h"
 #include "models/onnx/window.h"
 
 namespace zsq::models::onnx {
@@ -83,13 +84,34 @@ NodeId crop(Call& call, NodeId x, std::int64_t axis, std::int64_t start, std::in
 
 }  // namespace
 
+namespace {
+
+// Of [N, C, L], as one of a map of height 1.
+void transpose_signal(Call& call, NodeId x) {
+  proto::Node node = call.node();
+  const auto of_map = [&](const char* attribute, std::int64_t height) {
+    const auto list = call.integers(attribute);
+    if (!list) return;
+    Dims both;
+    for (const auto length : *list) both.insert(both.end(), {height, length});
+    set_attribute(node, attribute, both);
+  };
+  for (const char* attribute : {"kernel_shape", "strides", "dilations", "output_shape"})
+    of_map(attribute, 1);
+  for (const char* attribute : {"pads", "output_padding"}) of_map(attribute, 0);
+  act_on_map(call, node, x, {{1, {-1, call.constant(1).unsqueeze(2)}}});
+}
+
+}  // namespace
+
 void convert_conv_transpose(Call& call) {
   auto x = call.activation(0);
   const auto& weight = call.constant(1);
   const auto shape = call.shape(x);
+  if (weight.dim() == 3 && shape.size() == 3) return transpose_signal(call, x);
   const auto groups = call.integer("group", 1);
   if (weight.dim() != 4 || shape.size() != 4)
-    call.fail("only two-dimensional convolutions are known");
+    call.fail("only convolutions over one or two dimensions are known");
   if (groups < 1 || weight.size(0) != shape[1] || weight.size(0) % groups != 0)
     call.contradict("weight and groups do not fit the input");
   const auto window = read_stride(call, {weight.size(2), weight.size(3)});

@@ -79,4 +79,20 @@ std::optional<NodeId> append_on_maps(Call& call, const std::string& name, const 
   return call.part(Reshape{shape}, {y});
 }
 
+void act_on_map(Call& call, const proto::Node& node, NodeId x,
+                std::map<std::size_t, Value> stand_ins) {
+  const Shape shape = call.shape(x);
+  stand_ins[0] = {call.part(Reshape{{shape[1], 1, shape[2]}}, {x}), {}};
+  Call on_map = call.with(node, std::move(stand_ins));
+  registry().at(node.op_type).convert(on_map);
+  const auto y = call.result();
+  call.bind({call.part(Reshape{{call.shape(y)[1], call.shape(y)[3]}}, {y}), {}});
+}
+
+void set_attribute(proto::Node& node, const std::string& name,
+                   decltype(proto::Attribute::value) value) {
+  std::erase_if(node.attributes, [&](const auto& one) { return one.name == name; });
+  node.attributes.push_back({name, std::move(value)});
+}
+
 }  // namespace zsq::models::onnx

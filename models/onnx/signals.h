@@ -16,4 +16,11 @@ std::optional<NodeId> append_on_maps(Call& call, const std::string& name, const 
                                      const std::vector<NodeId>& inputs,
                                      const std::map<std::string, std::string>& params);
 
+// Converts `node`, which is the call's own with the attributes that it has on a map [N, C, 1, L],
+// and binds what it gives as [N, C, L] again. `stand_ins`: as of Call::with().
+void act_on_map(Call& call, const proto::Node& node, NodeId x,
+                std::map<std::size_t, Value> stand_ins);
+void set_attribute(proto::Node& node, const std::string& name,
+                   decltype(proto::Attribute::value) value);
+
 }  // namespace zsq::models::onnx

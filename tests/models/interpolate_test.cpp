@@ -53,6 +53,21 @@ TEST(Interpolate, AsymmetricFloorIsAtensNearest) {
                 at::upsample_nearest2d(map(), size));
 }
 
+// From 5 to 7 places by 1.5, which would be 7.5: half_pixel_symmetric shares the half place between
+// both ends, so that place o lies at o / 1.5; tf_half_pixel_for_nn is half a place further than
+// half_pixel.
+TEST(Interpolate, PlacesOfTheTwoModesThatAtenHasNot) {
+  const auto places = [](Coordinates coordinates) {
+    const Interpolate op{{7, 7}, {1.5, 1.5}, Mode::linear, coordinates};
+    return interpolation_matrix(op, 0, 5).matmul(at::tensor({0.0F, 1.0F, 2.0F, 3.0F, 4.0F}));
+  };
+  const auto thirds = [](const std::vector<float>& values) { return at::tensor(values).div(3); };
+  EXPECT_TRUE(at::allclose(places(Coordinates::half_pixel_symmetric),
+                           thirds({0, 2, 4, 6, 8, 10, 12}), 1e-5, 1e-5));
+  EXPECT_TRUE(at::allclose(places(Coordinates::tf_half_pixel_for_nn),
+                           thirds({1, 3, 5, 7, 9, 11, 12}), 1e-5, 1e-5));
+}
+
 // From 2 to 4 places: half_pixel lies at -0.25, 0.25, 0.75, 1.25; asymmetric at 0, 0.5, 1, 1.5.
 TEST(Interpolate, RoundsHalvesAsAsked) {
   const auto picked = [](Coordinates coordinates, NearestRounding rounding) {

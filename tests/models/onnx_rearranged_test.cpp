@@ -161,7 +161,6 @@ TEST(Resize, WhatNoRuntimeSharesIsRefusedByName) {
     EXPECT_NE(refusal(file).find(part), std::string::npos) << refusal(file);
   };
   says("coordinate_transformation_mode", "tf_crop_and_resize", "'tf_crop_and_resize'");
-  says("coordinate_transformation_mode", "tf_half_pixel_for_nn", "'floor' only");
   says("mode", "area", "mode 'area'");
 }
 

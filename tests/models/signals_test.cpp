@@ -6,10 +6,12 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv1d.h>
+#include <ATen/ops/conv_transpose1d.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/upsample_linear1d.h>
 
 #include "models/bn_statistics.h"
 #include "models/file_layout.h"
@@ -77,6 +79,36 @@ TEST(Signals, HoldNoReshapeBetweenLayers) {
   const auto both = at::cat({b + m, m}, 1);
   const auto gate = at::sigmoid(at::conv1d(both.mean(2, true), wave({12, 12, 1})));
   expect_near(run(model), (both * gate).slice(2, 1, 9).flatten(1));
+}
+
+// Up again, by a transposed convolution that is cropped and by interpolation.
+TEST(Signals, GoUpAsMaps) {
+  OnnxFile file(13, {4, 30});
+  file.initializer("w", wave({4, 6, 4})).initializer("b", wave({6}));
+  file.node("ConvTranspose", {"x", "w", "b"}, {"y"},
+            {{"strides", Ints{2}}, {"pads", Ints{1, 0}}, {"output_padding", Ints{1}}});
+  const auto up = at::conv_transpose1d(signals(), wave({4, 6, 4}), wave({6}), 2, 0, 1);
+  expect_near(run(file.import()), up.slice(2, 1).flatten(1));
+
+  OnnxFile resized(13, {4, 30});
+  resized.initializer("scales", at::tensor({1.0F, 1.0F, 2.5F}))
+      .initializer("sizes", ints({4, 75}))
+      .initializer("zero", ints({0}))
+      .initializer("one", ints({1}))
+      .node("Resize", {"x", "", "scales"}, {"l"}, {{"mode", std::string("linear")}})
+      .node("Shape", {"x"}, {"shape"})
+      .node("Slice", {"shape", "zero", "one"}, {"images"})
+      .node("Concat", {"images", "sizes"}, {"to"}, {{"axis", std::int64_t{0}}})
+      .node("Resize", {"x", "", "", "to"}, {"s"}, {{"mode", std::string("linear")}})
+      .node("Sub", {"l", "s"}, {"nothing"})
+      .node("Add", {"s", "nothing"}, {"y"});
+  expect_near(run(resized.import()), at::upsample_linear1d(signals(), {75}, false).flatten(1));
+
+  OnnxFile old(8, {4, 30});
+  old.node("Upsample", {"x"}, {"y"}, {{"scales", std::vector<float>{1, 1, 2}}});
+  const auto twice = old.import();
+  EXPECT_EQ(count<Resize>(twice), 1);
+  expect_near(run(twice), signals().repeat_interleave(2, 2).flatten(1));
 }
 
 // Other reductions, and what only a tensor [N, C, L] has.
