@@ -86,20 +86,15 @@ formats::onnx::ValueInfo value_info(const std::string& name, const models::Shape
 }  // namespace
 
 formats::onnx::ValueInfo describe_input(const models::Signature& file, const std::string& name,
-                                        models::Shape of_node) {
-  if (file.channels_last) std::rotate(of_node.begin() + 1, of_node.begin() + 2, of_node.end());
-  if (file.one_dimensional) of_node.erase(of_node.begin() + 2);
+                                        const models::Shape& of_node) {
   auto info = value_info(name, of_node);
-  if (file.one_image) {
-    info.shape.erase(info.shape.begin());
-    return info;
-  }
-  if (file.open_size) {
-    const std::size_t height = file.channels_last ? 1 : 2;
-    info.shape.at(height) = {-1, "H"};
-    info.shape.at(height + 1) = {-1, "W"};
-  }
-  if (file.open_channels) info.shape.at(file.channels_last ? info.shape.size() - 1 : 1) = {-1, "C"};
+  if (file.open_channels && !file.one_image) info.shape.at(1) = {-1, "C"};
+  if (file.open_height) info.shape.at(2) = {-1, "H"};
+  if (file.open_width) info.shape.at(3) = {-1, file.one_dimensional ? "L" : "W"};
+  if (file.channels_last)
+    std::rotate(info.shape.begin() + 1, info.shape.begin() + 2, info.shape.end());
+  if (file.one_dimensional) info.shape.erase(info.shape.begin() + 2);
+  if (file.one_image) info.shape.erase(info.shape.begin());
   return info;
 }
 
@@ -109,7 +104,8 @@ std::string from_file_layout(OnnxBuilder& builder, const models::Signature& file
     return builder.node("Unsqueeze", {x, builder.integers(x + ".batch_axis", {0})}, x + ".batch");
   if (file.one_dimensional)
     return builder.node("Reshape",
-                        {x, builder.integers(x + ".map", {0, of_node.at(1), 1, of_node.at(3)})},
+                        {x, builder.integers(x + ".map", {0, of_node.at(1), 1,
+                                                          file.open_width ? -1 : of_node.at(3)})},
                         x + ".as_map");
   if (file.channels_last)
     return builder.node("Transpose", {x}, x + ".channels_first",
@@ -120,7 +116,7 @@ std::string from_file_layout(OnnxBuilder& builder, const models::Signature& file
 formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
                                          const models::Shape& of_node) {
   auto info = value_info(output.name, output.full_shape(of_node));
-  if (file.open_size && !output.is_row)
+  if ((file.open_height || file.open_width) && !output.is_row)
     for (std::size_t d = 1; d < info.shape.size(); ++d) info.shape[d] = {-1, ""};
   return info;
 }

@@ -33,7 +33,7 @@ bool joins_outputs(const models::Graph& graph, models::NodeId id);
 // The declarations; `of_node`: the shape of the input or of the output's node, for a batch of one.
 // The batch is open, and height and width where the signature leaves them open.
 formats::onnx::ValueInfo describe_input(const models::Signature& file, const std::string& name,
-                                        models::Shape of_node);
+                                        const models::Shape& of_node);
 formats::onnx::ValueInfo describe_output(const models::Signature& file, const FileOutput& output,
                                          const models::Shape& of_node);
 

@@ -152,6 +152,13 @@ std::string IslandWriter::write(const models::Expand& op) const {
 }
 
 std::string IslandWriter::write(const models::Interpolate& op) const {
+  return resize(op, {inputs[0], "",
+                     builder.floats(node.name + ".scales",
+                                    {1, 1, scale_of(op, 0, shape[2]), scale_of(op, 1, shape[3])})});
+}
+
+std::string IslandWriter::resize(const models::Interpolate& op, const Values& values) const {
+  if (op.coordinates == models::ResizeCoordinates::half_pixel_symmetric) builder.require_opset(19);
   static constexpr const char* kModes[]{"nearest", "linear", "cubic"};
   Attributes attributes{{"mode", std::string(kModes[static_cast<std::size_t>(op.mode)])},
                         {"coordinate_transformation_mode", std::string(name_of(op.coordinates))}};
@@ -164,11 +171,7 @@ std::string IslandWriter::write(const models::Interpolate& op) const {
     builder.require_opset(18);
     attributes.push_back({"antialias", std::int64_t{1}});
   }
-  return builder.node("Resize",
-                      {inputs[0], "",
-                       builder.floats(node.name + ".scales", {1, 1, scale_of(op, 0, shape[2]),
-                                                              scale_of(op, 1, shape[3])})},
-                      node.name, attributes);
+  return builder.node("Resize", values, node.name, attributes);
 }
 
 std::string IslandWriter::write(const models::Pad& op) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators of quant::is_float_island() that stand for functions, pairs, products, reductions
 // and changes of size as ONNX operators. Opset 13 but for reductions with axes as input (18),
-// Resize with axes or antialias (18) and Pad that wraps (19).
+// Resize with antialias (18), half_pixel_symmetric and Pad that wraps (19).
 #pragma once
 #include "exporters/onnx_builder.h"
 #include "models/execute.h"
@@ -25,6 +25,8 @@ struct IslandWriter {
   std::string write(const models::Expand& op) const;
   std::string write(const models::Interpolate& op) const;
   std::string write(const models::Pad& op) const;
+  // `values`: the inputs of ONNX's Resize.
+  std::string resize(const models::Interpolate& op, const OnnxBuilder::Values& values) const;
 
  private:
   std::string part(const char* type, const OnnxBuilder::Values& values, const char* suffix) const;

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "exporters/activation_codes.h"
 #include "exporters/depth_to_space.h"
 #include "exporters/file_outputs.h"
 #include "exporters/float_ops.h"
 #include "exporters/node_writer.h"
+#include "exporters/open_forms.h"
 #include "exporters/scaled_gate.h"
 #include "models/execute.h"
 #include "models/load.h"
@@ -28,6 +30,10 @@ class Converter : NodeWriter<std::string> {
       spread_.emplace(id, *found);
       for (const NodeId inside : found->inside) written_with_another_[inside] = true;
     }
+    for (const auto& [id, found] : spread_) signature_.open_forms.erase(graph_[id].name);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (written_with_another_[i]) signature_.open_forms.erase(graph_.nodes[i].name);
+    close_unless_all_follow(signature_);
   }
 
   formats::onnx::Model run() && {
@@ -41,7 +47,7 @@ class Converter : NodeWriter<std::string> {
     formats::onnx::Graph& graph = builder_.model().graph;
     graph.name = "zsq";
     graph.inputs = {describe_input(signature_, input_, shapes_[graph_.input])};
-    if (signature_.open_size)
+    if (signature_.open_height || signature_.open_width)
       builder_.model().metadata[models::kImageSizeKey] = size_in_words(shapes_[graph_.input]);
     if (signature_.open_channels)
       builder_.model().metadata[models::kChannelsKey] = std::to_string(shapes_[graph_.input].at(1));
@@ -73,6 +79,9 @@ class Converter : NodeWriter<std::string> {
     if (const auto found = spread_.find(id); found != spread_.end())
       return builder_.node("DepthToSpace", {value(found->second.input)}, node.name,
                            {{"blocksize", found->second.block}, {"mode", found->second.mode}});
+    if (const auto open = signature_.open_forms.find(node.name);
+        open != signature_.open_forms.end())
+      return follow_size(id, open->second);
     OnnxBuilder::Values inputs;
     for (const NodeId input : node.inputs) inputs.push_back(value(input));
     if (is_larger_of_products(node)) return larger_of_products(node, inputs[0]);
@@ -83,6 +92,20 @@ class Converter : NodeWriter<std::string> {
     pooled_[id] = result;
     return {};
   }
+
+  std::string follow_size(NodeId id, const models::OpenForm& form) {
+    models::Node node = graph_[id];
+    node.op = form.op;
+    const NodeId x = node.inputs[0];
+    const auto* resize = std::get_if<models::Interpolate>(&form.op);
+    if (!resize)
+      return add_float_op(builder_, node, student_.parameters, {value(x)}, shapes_[x], {});
+    return write_resized(builder_,
+                         {node, *resize, value(x), shaped_as(x),
+                          form.size_of.empty() ? "" : shaped_as(graph_.id_of(form.size_of))});
+  }
+
+  std::string shaped_as(NodeId id) { return value(with_shape_of(plan_, codes_, id)); }
 
   // PRelu as max(x, slope x), which is the same up to a slope of 1: onnxruntime 1.31.1 takes three
   // to seven times as long for its own operator.
@@ -130,43 +153,23 @@ class Converter : NodeWriter<std::string> {
     return builder_.constant(name, models::to_array(student_.parameters.at(stored).detach()));
   }
 
-  std::string quantizer(NodeId id, const quant::ActivationQuantizer& op) override {
+  std::string quantizer(NodeId id, const quant::ActivationQuantizer&) override {
     const NodeId before = graph_[id].inputs[0];
     const auto pooled = pooled_.find(before);
     if (form_.sums_codes() && calibrated_quantizer(student_, before))
-      return quantize_value(id, op, requantized(id));
+      return quantize_value(id, requantized(id));
     if (before == graph_.input && enters_as_codes())
-      return quantize_value(id, op, as_map(quantize_value(id, op, input_)));
-    if (pooled == pooled_.end()) return quantize_value(id, op, value(before));
+      return quantize_value(id, as_map(quantize_value(id, input_)));
+    if (pooled == pooled_.end()) return quantize_value(id, value(before));
     // The pool runs in integers only where a quantizer is right after it, so one more comes
     // between the pool and the Flatten; it changes no value.
-    const std::string on_grid = quantize_value(id, op, pooled->second);
+    const std::string on_grid = quantize_value(id, pooled->second);
     bounds_[id].reached_below = bounds_[id].reached_above = false;
-    return quantize_value(id, op, builder_.node("Flatten", {on_grid}, graph_[id].name));
+    return quantize_value(id, builder_.node("Flatten", {on_grid}, graph_[id].name));
   }
 
-  ActivationCodes describe(NodeId id, const quant::ActivationQuantizer& op) const {
-    const auto& users = plan_.consumers[id];
-    const ActivationGrid grid = activation_grid(student_, op);
-    return {.name = graph_[id].name,
-            .scale_name = op.scale_name(),
-            .zero_point_name = op.zero_point_name(),
-            .spec = op.spec(),
-            .scale = grid.scale,
-            .zero_point = grid.zero_point,
-            .bounds = bounds_[id],
-            .feeds_addition =
-                std::any_of(users.begin(), users.end(),
-                            [&](NodeId user) { return models::is<models::Add>(graph_[user]); }),
-            .feeds_four_bit_layers =
-                !users.empty() && std::all_of(users.begin(), users.end(), [&](NodeId user) {
-                  return plan_.site[user] && has_four_bits(plan_.site[user]->op->spec());
-                })};
-  }
-
-  std::string quantize_value(NodeId id, const quant::ActivationQuantizer& op,
-                             const std::string& x) {
-    const ActivationCodes activation = describe(id, op);
+  std::string quantize_value(NodeId id, const std::string& x) {
+    const ActivationCodes activation = activation_codes(student_, plan_, id, bounds_[id]);
     refuse(graph_[id].name, form_.refusal(activation));
     const CodeTensor& tensor = codes_[id] = form_.quantize(builder_, x, activation);
     // Sums that read the codes alone: onnxruntime would compute a value that nothing uses.
@@ -223,6 +226,8 @@ class Converter : NodeWriter<std::string> {
     if (shape.size() == 2) return builder_.node("Gemm", inputs, node.name, transposed);
     inputs[0] = as_matrix(node.inputs[0], x);
     const std::string y = builder_.node("Gemm", inputs, node.name + ".matrix", transposed);
+    if (signature_.open_height || signature_.open_width)
+      return as_tokens(builder_, node.name, y, shaped_as(node.inputs[0]), shape.back());
     std::vector<std::int64_t> wide{-1};
     wide.insert(wide.end(), shape.begin() + 1, shape.end());
     return builder_.node("Reshape", {y, builder_.integers(node.name + ".shape", wide)}, node.name);
@@ -269,7 +274,7 @@ class Converter : NodeWriter<std::string> {
 
   const QdqForm& form_;
   const ExportOptions& options_;
-  const models::Signature& signature_ = graph_.signature;
+  models::Signature signature_ = graph_.signature;
   const std::vector<FileOutput> outputs_ = file_outputs(graph_);
   std::string input_;                      // the file's input
   std::map<NodeId, DepthToSpace> spread_;  // by the last node of each

@@ -198,6 +198,16 @@ struct Node {
 
 std::string op_name(const Op& op);  // "Conv2d", ...; a Custom gives its kind()
 
+// What an exported file writes in place of a node that depends on an open size of the image.
+struct OpenForm {
+  // A Reshape with 0 (as in its input) and -1 (what is left; of several, no file can have it unless
+  // an operator of its own stands for the node), a Slice counted from the end, a
+  // MaxPool, or an Interpolate to a size.
+  Op op;
+  std::string size_of;  // of an Interpolate: the node whose height and width it has; empty: its own
+};
+using OpenForms = std::map<std::string, OpenForm>;  // by the node's name
+
 // What of a network's file is not in its nodes. Rewrites hand it on.
 struct Signature {
   std::string input = "input", output = "logits";  // names of the tensors
@@ -207,10 +217,12 @@ struct Signature {
   // Several outputs, or one with places, are kind.outputs() and state name, shape and function
   // there.
   OutputRow kind = OutputKind::logits;
-  bool open_size = false;                 // height and width are open, and nothing depends on them
+  bool open_height = false;               // the file leaves it open, and so may an exported one
+  bool open_width = false;                // or the length of signals
   bool open_channels = false;             // the file says nothing of the number of channels
   bool one_dimensional = false;           // the file takes signals [N, C, L]: maps of height 1
   bool one_image = false;                 // the file takes [C, H, W], without a batch
+  OpenForms open_forms = {};              // of the nodes that follow an open size
   std::shared_ptr<const Tail> tail = {};  // null: the outputs above are those of the file
 };
 

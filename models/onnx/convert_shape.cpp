@@ -65,7 +65,10 @@ void reshape_to(Call& call, NodeId x, const Dims& dims) {
 
 void convert_shape(Call& call) {
   const bool constant = call.is_constant(0);
-  Dims dims = constant ? call.constant(0).sizes().vec() : call.shape(call.activation(0));
+  const Value& x = call.value(0);
+  // Codes have the shape of what they stand for.
+  Dims dims = constant ? call.constant(0).sizes().vec()
+                       : call.shape(x.quantized ? x.node : call.activation(0));
   if (!constant) dims[0] = kBatch;
   const auto count = static_cast<std::int64_t>(dims.size());
   const auto bound = [&](const char* attribute, std::int64_t otherwise) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -86,7 +87,6 @@ void begin(onnx::Importer& importer, const formats::onnx::Model& file, const Liv
     for (const auto& input : node->reads()) importer.count_use(input);
   }
   for (const auto& output : file.graph.outputs) importer.count_use(output.name);
-  onnx::TailBuilder tail(file, live, importer);
 }
 
 Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& options) {
@@ -97,6 +97,7 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
     if (input->name != importer.input_name())
       importer.warnings().push_back("the input '" + input->name +
                                     "' is left out, as no output depends on it");
+  onnx::TailBuilder tail(file, live, importer);
   for (const auto* node : live) {
     if (tail.reaches(*node)) {
       tail.add(*node);
@@ -114,9 +115,10 @@ Model import_at_one_size(const formats::onnx::Model& file, const LoadOptions& op
   for (const auto& output : file.graph.outputs) outputs.push_back({output.name, output.name});
   if (!tail.empty()) {
     outputs = tail.finish();
+    onnx::Importer again(file.opset, options);
+    begin(again, file, live);
+    tail.count_multiplications(again);
     importer.warnings().push_back("the end of the network stays as it is, in float: " +
-                                      onnx::Importer again(file.opset, options);
-                                  begin(again, file, live); tail.count_multiplications(again);
                                   tail.operators() + " (" + tail.reason() + ")");
   }
   auto model =
@@ -170,13 +172,29 @@ Model import_at_given_size(const formats::onnx::Model& file, const LoadOptions& 
   }
 }
 
-// Height and width that the file leaves open and the options give.
-bool leaves_size_open(const formats::onnx::Model& file, const LoadOptions& options,
-                      bool open_channels) {
-  const auto& shape = image_input(file.graph, live_nodes(file.graph)).shape;
-  const auto open = std::ranges::count_if(shape, [](const auto& one) { return one.value < 1; });
-  const int others = int{shape[0].value < 1} + int{open_channels};
-  return shape.size() == 4 && options.image_size[0] > 0 && open >= 2 + others;
+// How the nodes follow the sides that are open, told from two larger images. The sides of one are
+// larger by what strides divide by. Those of the other leave another rest, so that what differs by
+// rounding alone differs there, but a network may not take it.
+std::optional<OpenForms> forms_of(const formats::onnx::Model& file, const LoadOptions& options,
+                                  const Model& model, const std::array<bool, 2>& open) {
+  constexpr std::array<std::int64_t, 2> kMore{64, 128}, kRest{37, 21};
+  LoadOptions larger = options, odd = options;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!open[i]) continue;
+    larger.image_size[i] += kMore[i];
+    odd.image_size[i] += kRest[i];
+  }
+  std::vector<Model> at_sizes{model};
+  try {
+    at_sizes.push_back(import_at_one_size(file, larger));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  try {
+    at_sizes.push_back(import_at_one_size(file, odd));
+  } catch (const Error&) {  // it takes multiples of its strides alone
+  }
+  return onnx::open_forms(at_sizes);
 }
 
 }  // namespace
@@ -185,14 +203,19 @@ Model import_onnx(const formats::onnx::Model& file, const LoadOptions& given) {
   check_versions(file);
   const LoadOptions options = with_recorded_sizes(file, given);
   auto model = import_at_given_size(file, options);
-  if (!leaves_size_open(file, options, model.graph.signature.open_channels)) return model;
-  LoadOptions larger = options;
-  constexpr std::int64_t kMore = 64;  // of what strides divide by
-  for (auto& side : larger.image_size) side += kMore;
-  try {
-    model.graph.signature.open_size =
-        onnx::is_same_at_any_size(model, import_at_one_size(file, larger));
-  } catch (const Error&) {  // it has this size alone
+  auto& signature = model.graph.signature;
+  const std::array open{signature.open_height, signature.open_width};
+  signature.open_height = signature.open_width = false;
+  if (signature.tail) return model;  // whose nodes are not known
+  // A network may squeeze one side away, and be of any length along the other.
+  for (const auto& sides : {std::array{true, true}, {false, true}, {true, false}}) {
+    if ((sides[0] && !open[0]) || (sides[1] && !open[1])) continue;
+    auto forms = forms_of(file, options, model, sides);
+    if (!forms) continue;
+    signature.open_forms = std::move(*forms);
+    signature.open_height = sides[0];
+    signature.open_width = sides[1];
+    break;
   }
   return model;
 }

@@ -60,8 +60,16 @@ void Importer::add_input(const std::string& name, Shape shape, InputLayout layou
   fixed_batch_ = shape[0];
   auto& image = model_.graph.input_shape;
   model_.graph.signature.open_channels = shape[1] < 1;
+  model_.graph.signature.open_height = shape[2] < 1 && !one_image;
+  model_.graph.signature.open_width = shape[3] < 1 && !one_image;
   const std::array given{options_.channels, options_.image_size[0], options_.image_size[1]};
   for (std::size_t i = 0; i < 3; ++i) {
+    const bool other_is_open = i > 0 && shape[4 - i] < 1 && !one_dimensional;
+    if (other_is_open && given[i] > 0 && shape[i + 1] > 0 && given[i] != shape[i + 1])
+      throw Error(ErrorCode::usage, "the file fixes " + std::string(i == 1 ? "height " : "width ") +
+                                        std::to_string(shape[i + 1]) + ", and " +
+                                        std::to_string(given[i]) +
+                                        " was asked for: give its own size (--image_size)");
     image[i] = shape[i + 1] < 1 ? given[i] : shape[i + 1];
     if (image[i] > kMaxExtent) {
       throw Error(ErrorCode::bad_input, "an image with a side or with channels of " +
@@ -93,6 +101,15 @@ void Importer::add_input(const std::string& name, Shape shape, InputLayout layou
   values_[name].node = model_.graph.add(last);
 }
 
+void Importer::stand_in(const std::string& name, Shape shape,
+                        std::optional<std::vector<std::int64_t>> order) {
+  const auto id = model_.graph.add({unique_name(name), Input{}, {}});
+  shapes_.push_back(std::move(shape));
+  Value& value = values_[name];
+  value.node = id;
+  value.permuted = std::move(order);
+}
+
 const Value* Importer::find(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;
@@ -101,15 +118,6 @@ const Value* Importer::find(const std::string& name) const {
 void Importer::convert(const proto::Node& node, bool before_convolution) {
   const auto found = registry().find(node.op_type);
   if (found == registry().end() || !proto::is_default_domain(node.domain)) {
-    void Importer::stand_in(const std::string& name, Shape shape,
-                            std::optional<std::vector<std::int64_t>> order) {
-      const auto id = model_.graph.add({unique_name(name), Input{}, {}});
-      shapes_.push_back(std::move(shape));
-      Value& value = values_[name];
-      value.node = id;
-      value.permuted = std::move(order);
-    }
-
     const auto type =
         (proto::is_default_domain(node.domain) ? "" : node.domain + ".") + node.op_type;
     throw Error(ErrorCode::unsupported_model, "operator " + type + " (node '" + node.name +

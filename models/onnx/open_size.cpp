@@ -6,34 +6,18 @@
 
 #include <algorithm>
 
+#include "models/execute.h"
+#include "models/onnx/open_node.h"
+
 namespace zsq::models::onnx {
 namespace {
 
-template <class Pool>
-std::vector<std::int64_t> window(const Pool& pool) {
-  std::vector<std::int64_t> all(pool.kernel.begin(), pool.kernel.end());
-  all.insert(all.end(), pool.pads.begin(), pool.pads.end());
-  return all;
-}
-
-// The attributes that hold what an importer calculates from the size of the image.
-std::vector<std::int64_t> sizes_in(const Node& node) {
-  if (const auto* op = get_if<Reshape>(node)) return op->shape;
-  if (const auto* op = get_if<Expand>(node)) return op->shape;
-  if (const auto* op = get_if<Slice>(node)) return {op->axis, op->start, op->end, op->step};
-  if (const auto* op = get_if<Interpolate>(node)) {  // exporters write scales
-    if (op->scale[0] > 0 && op->scale[1] > 0) return {};
-    return {op->size[0], op->size[1]};
-  }
-  if (const auto* op = get_if<MaxPool>(node)) return window(*op);
-  if (const auto* op = get_if<AvgPool>(node)) return window(*op);
-  if (const auto* op = get_if<Conv2d>(node)) return {op->pads.begin(), op->pads.end()};
-  if (const auto* op = get_if<Pad>(node)) {
-    auto all = op->before;
-    all.insert(all.end(), op->after.begin(), op->after.end());
-    return all;
-  }
-  return {};
+bool same_parameters(const Model& a, const Model& b) {
+  const auto& names = a.parameters.names();
+  return names == b.parameters.names() && std::ranges::all_of(names, [&](const std::string& name) {
+           const auto &x = a.parameters.at(name), &y = b.parameters.at(name);
+           return x.sizes() == y.sizes() && at::equal(x, y);
+         });
 }
 
 // What joins the outputs to one row is not in the file.
@@ -43,25 +27,55 @@ bool flattens_an_output(const Graph& graph, NodeId id) {
          std::ranges::find(graph[graph.output].inputs, id) != graph[graph.output].inputs.end();
 }
 
-bool same_node(const Graph& a, const Graph& b, NodeId id) {
-  const Node &x = a[id], &y = b[id];
-  return x.op.index() == y.op.index() && x.inputs == y.inputs && x.params == y.params &&
-         (flattens_an_output(a, id) || sizes_in(x) == sizes_in(y));
+// An exported file brings an output into its shape by numbers, unless the node before has it.
+bool outputs_follow(const std::vector<Sample>& samples) {
+  const Graph& graph = samples[0].model.graph;
+  const auto& outputs = graph.signature.kind.outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto same = [&](const Sample& other) {
+      return other.model.graph.signature.kind.outputs().at(i).shape == outputs[i].shape;
+    };
+    if (std::ranges::all_of(samples, same)) continue;
+    auto node = outputs.size() == 1 ? graph.output : graph[graph.output].inputs.at(i);
+    if (is<Flatten>(graph[node])) node = graph[node].inputs[0];
+    const Shape& shape = samples[0].shape(node);
+    if (!std::ranges::equal(shape.begin() + 1, shape.end(), outputs[i].shape.begin(),
+                            outputs[i].shape.end()))
+      return false;
+  }
+  return true;
+}
+
+bool same_outline(const Model& a, const Model& b) {
+  const Signature &x = a.graph.signature, &y = b.graph.signature;
+  return !x.tail && !y.tail && a.graph.nodes.size() == b.graph.nodes.size() &&
+         x.output_shape == y.output_shape && x.kind.outputs().size() == y.kind.outputs().size() &&
+         same_parameters(a, b);
 }
 
 }  // namespace
 
-bool is_same_at_any_size(const Model& a, const Model& b) {
-  const auto& names = a.parameters.names();
-  if (a.graph.signature.tail || a.graph.nodes.size() != b.graph.nodes.size() ||
-      names != b.parameters.names())
-    return false;
-  for (std::size_t i = 0; i < a.graph.nodes.size(); ++i)
-    if (!same_node(a.graph, b.graph, static_cast<NodeId>(i))) return false;
-  return std::ranges::all_of(names, [&](const std::string& name) {
-    const auto &x = a.parameters.at(name), &y = b.parameters.at(name);
-    return x.sizes() == y.sizes() && at::equal(x, y);
-  });
+std::optional<OpenForms> open_forms(const std::vector<Model>& at_sizes) {
+  std::vector<Sample> samples;
+  for (const Model& model : at_sizes) {
+    if (!same_outline(at_sizes[0], model)) return std::nullopt;
+    samples.push_back({model, infer_shapes(model.graph, model.parameters)});
+  }
+  OpenForms forms;
+  const Graph& graph = at_sizes[0].graph;
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    const auto alike = [&](const Sample& other) {
+      const Node& node = other.model.graph[id];
+      return node.inputs == graph[id].inputs && node.params == graph[id].params;
+    };
+    if (!std::ranges::all_of(samples, alike)) return std::nullopt;
+    if (flattens_an_output(graph, id)) continue;
+    const auto form = open_form(samples, id);
+    if (!form) return std::nullopt;
+    if (!is_op<Input>(*form)) forms.emplace(graph[id].name, *form);
+  }
+  if (!outputs_follow(samples)) return std::nullopt;
+  return forms;
 }
 
 }  // namespace zsq::models::onnx

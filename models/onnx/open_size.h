@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a network computes the same, operator by operator, at every height and width.
 #pragma once
+#include <optional>
+
 #include "models/graph.h"
 
 namespace zsq::models::onnx {
 
-// `a` and `b`: one file at two image sizes. True where no node and no constant depends on the size,
-// so that an exported file may leave it as open as the network's own does.
-bool is_same_at_any_size(const Model& a, const Model& b);
+// `at_sizes`: one file at several image sizes, of which the first is asked about. Nothing where a
+// node or a constant depends on the size in another way than an exported file can say, which then
+// has this size alone.
+std::optional<OpenForms> open_forms(const std::vector<Model>& at_sizes);
 
 }  // namespace zsq::models::onnx

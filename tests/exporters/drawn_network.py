@@ -83,8 +83,8 @@ class Network:
         onnx.save(onnx.shape_inference.infer_shapes(model), path)
 
 
-def save_signals(path):
-    """Two convolutions with BatchNorm over signals [N, 4, 64]."""
+def save_signals(path, length=64):
+    """Two convolutions with BatchNorm over signals [N, 4, length]."""
     draws, constants, nodes = np.random.default_rng(5), {}, []
     for x, y, inputs, outputs in (("image", "a", 4, 16), ("a", "b", 16, 24)):
         values = {"weight": draws.normal(0, (2 / inputs / 5)**.5, [outputs, inputs, 5]), "gamma": np.ones(outputs),
@@ -97,7 +97,7 @@ def save_signals(path):
     nodes += [helper.make_node("GlobalAveragePool", ["b"], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["row"]),
               helper.make_node("Gemm", ["row", "classes"], ["logits"])]
     constants["classes"] = draws.normal(0, 1, [24, 5]).astype(np.float32)
-    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 4, 64])],
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 4, length])],
                               [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 5])],
                               [numpy_helper.from_array(v, k) for k, v in constants.items()])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)

@@ -280,37 +280,5 @@ TEST(Tail, ShapesThatContradictEachOtherAreRefused) {
   EXPECT_EQ(many, "accepted");
 }
 
-TEST(OpenSize, IsKeptWhereNothingDependsOnIt) {
-  const auto open = [](Headed file) {
-    file.file.graph.inputs[0].shape[2].value = file.file.graph.inputs[0].shape[3].value = -1;
-    return file.whole({.image_size = {kImage[1], kImage[2]}}).graph.signature.open_size;
-  };
-  EXPECT_TRUE(open(Headed({"m"})));
-  EXPECT_TRUE(open(Headed({"m", "s"}).ends("Sigmoid", {"m"}, {"s"})));
-  EXPECT_TRUE(open(Headed({"p"}).ends("GlobalAveragePool", {"m"}, {"p"})));
-  const std::vector<std::int64_t> two{2, 2}, pads{1, 1, 1, 1};
-  EXPECT_TRUE(
-      open(Headed({"p"}).ends("MaxPool", {"m"}, {"p"}, {{"kernel_shape", two}, {"pads", pads}})));
-  EXPECT_TRUE(open(
-      Headed({"p"}).ends("AveragePool", {"m"}, {"p"}, {{"kernel_shape", two}, {"strides", two}})));
-  // The pads of SAME_UPPER depend on the size.
-  EXPECT_FALSE(open(Headed({"p"}).ends("MaxPool", {"m"}, {"p"},
-                                       {{"kernel_shape", std::vector<std::int64_t>{5, 5}},
-                                        {"strides", std::vector<std::int64_t>{3, 3}},
-                                        {"auto_pad", std::string("SAME_UPPER")}})));
-  const auto rows =
-      Headed({"r"}).initializer_of("all", {0, 6, -1}).ends("Reshape", {"m", "all"}, {"r"});
-  EXPECT_FALSE(open(rows));  // the importer knows the number of places alone
-  EXPECT_FALSE(Headed({"m"}).whole().graph.signature.open_size);
-  // Height alone, beside channels: the file has one width.
-  Headed half({"m"});
-  for (const std::size_t d : {1, 2}) half.file.graph.inputs[0].shape[d].value = -1;
-  const LoadOptions sizes{.image_size = {kImage[1], kImage[2]}, .channels = kImage[0]};
-  EXPECT_FALSE(half.whole(sizes).graph.signature.open_size);
-  half.file.graph.inputs[0].shape[3].value = -1;
-  EXPECT_TRUE(half.whole(sizes).graph.signature.open_size);
-  EXPECT_TRUE(half.whole(sizes).graph.signature.open_channels);
-}
-
 }  // namespace
 }  // namespace zsq::models
