@@ -141,6 +141,9 @@ TEST_F(Limits, OnnxCountsWhatTakesTwoBytes) {
   refused(onnx::model(repeated(onnx::text(12, ""), 100'001)), onnx::read, "outputs");
   refused(onnx::model(onnx::text(1, repeated(onnx::text(5, ""), 33))), onnx::read,
           "more than 32 attributes");
+  std::string sets;
+  for (int i = 0; i < 101; ++i) sets += onnx::text(8, onnx::text(1, std::to_string(i)));
+  refused(onnx::model("") + sets, onnx::read, "more than 100 operator sets");
   const auto in_branch = [](const std::string& graph) {
     return onnx::text(1, onnx::text(5, onnx::text(6, graph)));
   };
