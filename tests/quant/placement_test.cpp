@@ -294,32 +294,5 @@ TEST(Placement, SharedConvOutputIsQuantizedItself) {
   EXPECT_EQ(quantizers(student), (Strings{"8 input", "8 stem", "8 relu", "8 a"}));
 }
 
-// Boxes in pixels and their scores in one row: 256 codes of the boxes are too few for the scores.
-TEST(Placement, WhatDecodesValuesBehindLinearLayersIsInFloat) {
-  NetworkBuilder net;
-  NodeId x = net.conv_bn_relu("stem", net.input(), 3, 4);
-  x = net.op("pool", models::GlobalAvgPool{false}, {x});
-  const NodeId rows = net.linear("fc", x, 4, 5);
-  const NodeId scores =
-      net.op("scores", models::Sigmoid{}, {net.op("logit", models::Slice{1, 4, 5}, {rows})});
-  const NodeId boxes = net.op("boxes", models::Slice{1, 0, 4}, {rows});
-  const NodeId area = net.op("pixels", models::Mul{}, {boxes, boxes});
-  auto model = net.finish(net.op("row", models::Concat{1}, {area, scores}));
-  const Strings before_end{"8 input", "8 stem.relu", "8 pool"};
-  EXPECT_NE(quantizers(test::quantized(model, options_for(Mode::deploy))), before_end);
-  model.graph.signature.kind = models::OutputKind::values;
-  EXPECT_EQ(quantizers(test::quantized(model, options_for(Mode::deploy))), before_end);
-}
-
-// A convolution would run in float if no code followed it.
-TEST(Placement, AnEmbeddingOfAConvolutionIsPooledInCodes) {
-  NetworkBuilder net;
-  const NodeId x = net.conv("embed", net.conv_bn_relu("stem", net.input(), 3, 4), 4, 8);
-  auto model = net.finish(net.op("pool", models::GlobalAvgPool{false}, {x}));
-  model.graph.signature.kind = models::OutputKind::values;
-  EXPECT_EQ(quantizers(test::quantized(model, options_for(Mode::deploy))),
-            (Strings{"8 input", "8 stem.relu", "8 embed"}));
-}
-
 }  // namespace
 }  // namespace zsq::quant
