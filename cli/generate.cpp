@@ -51,7 +51,7 @@ int generate(const Arguments& arguments) {
   flags.text("form", forms, "how they are stored (default: png)");
   flags.text("recipe", "NAME|FILE", "recipe with the settings generate.images.*");
   flags.toggle_setting("require_bn",
-                       "refuse a network without BatchNorm (else statistics of dead leaves serve)",
+                       "refuse a network without BatchNorm (else statistics of synthetic images serve)",
                        "model.require_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");

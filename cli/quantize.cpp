@@ -148,7 +148,7 @@ int quantize(const Arguments& arguments) {
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
   flags.toggle_setting("require_bn",
-                       "refuse a network without BatchNorm (else statistics of dead leaves serve)",
+                       "refuse a network without BatchNorm (else statistics of synthetic images serve)",
                        "model.require_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");

@@ -94,7 +94,7 @@ BatchNormVerdict inspect_batch_norm(const Model& model) {
                               ? (exporter.advice.empty() ? "" : ": " + exporter.advice)
                               : ":\n  " + exporter.export_line;
   constexpr const char* kInstead =
-      "statistics of dead-leaves images take the place of those of training (ResNet-20: 0.5 points "
+      "statistics of synthetic images take the place of those of training (ResNet-20: 0.5 points "
       "of top-1 less at W4A4, none at W8A8)";
   const std::string found = origin(model) + " has no BatchNorm layers";
   if (any_folded(model)) {

@@ -71,8 +71,7 @@ std::string note_of(const Kept& kept) {
   constexpr const char* kDoctor = " (`zsq inspect --doctor` says which, and how to keep them)";
   if (kept.is_too_little())
     return there + std::to_string(kept.folded + kept.without) +
-           " convolutions have none: statistics of dead-leaves images take the place of theirs" +
-           kDoctor;
+           " convolutions have none: statistics of synthetic images take the place of theirs" + kDoctor;
   return there + std::to_string(kept.folded) +
          " more were folded into their convolutions on export: their statistics are inferred from "
          "those of the others" +
@@ -99,7 +98,7 @@ std::vector<std::string> require_statistics(models::Model& model, Recipe& recipe
     if (recipe.model.require_bn)
       throw Error(ErrorCode::unsupported_model,
                   "--require_bn (model.require_bn) refuses the network, for which statistics of "
-                  "dead-leaves images would serve. " +
+                  "synthetic images would serve. " +
                       found.refusal);
     notes.push_back(found.explanation + (trains ? " Fine-tuning is left out." : ""));
     recipe.finetune.iterations = 0;

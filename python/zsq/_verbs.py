@@ -132,7 +132,7 @@ def quantize(model: Model, scheme: Optional[str] = "W8A8", output: Optional[Path
     preset: preprocessing of images, by a name, preprocessor_config.json, or config.json of timm.
     progress: True for a bar, False for nothing, or a function that gets each zsq.Progress and may return False to stop.
     eval_data: real images to measure with; they never influence the result.
-    require_bn: refuse a network without BatchNorm instead of taking statistics of dead leaves.
+    require_bn: refuse a network without BatchNorm instead of taking statistics of synthetic images.
     seed: fixes every random draw. time_budget: 600, "10min", "2h". memory_limit: "6GB", "50%".
     target_size, target_bops, target_cost, cost_table: bits per layer under a budget, as the flags of the program.
     min_top1, min_agreement: in per cent; a result below is saved, and raises ZsqError with exit_code 3 and its report.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of values instead of ranges by statistics, where the statistics are those of dead leaves
-// anyway. Neither suits every network (docs/log/without_batchnorm.md): the held-out images decide.
+// Ranges of values instead of ranges by statistics, where the statistics are those of procedural
+// images anyway. Neither suits every network (docs/log/without_batchnorm.md): the held-out images
+// decide.
 #include <algorithm>
 #include <utility>
 
