@@ -40,9 +40,10 @@ void print_doctor(const DoctorReport& r) {
   if (!r.advice.empty()) ways.push_back(r.advice);
   if (r.verdict != "none" || !r.export_line.empty())
     ways.emplace_back("bring its statistics back: --bn_stats FILE.safetensors (docs/formats.md)");
-  ways.emplace_back(r.verdict == "usable"
-                        ? "go on as it is: the statistics of the others are inferred"
-                        : "go on as it is: statistics of synthetic images take their place, at a cost");
+  ways.emplace_back(
+      r.verdict == "usable"
+          ? "go on as it is: the statistics of the others are inferred"
+          : "go on as it is: statistics of synthetic images take their place, at a cost");
   std::printf("\nWhat to do:\n");
   for (std::size_t i = 0; i < ways.size(); ++i)
     std::printf("  %zu. %s%s\n", i + 1, i == 0 ? "" : "or ", ways[i].c_str());

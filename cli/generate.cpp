@@ -50,9 +50,10 @@ int generate(const Arguments& arguments) {
   flags.text("images,n", "N", "how many (default: 256)");
   flags.text("form", forms, "how they are stored (default: png)");
   flags.text("recipe", "NAME|FILE", "recipe with the settings generate.images.*");
-  flags.toggle_setting("require_bn",
-                       "refuse a network without BatchNorm (else statistics of synthetic images serve)",
-                       "model.require_bn");
+  flags.toggle_setting(
+      "require_bn",
+      "refuse a network without BatchNorm (else statistics of synthetic images serve)",
+      "model.require_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.common();

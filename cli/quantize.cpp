@@ -147,9 +147,10 @@ int quantize(const Arguments& arguments) {
   flags.setting("eval_data", "PATH", "real images to measure with; never influences the result",
                 "data.eval_data");
   flags.setting("eval_cache", "FOLDER", "keeps decoded images for the next run", "data.eval_cache");
-  flags.toggle_setting("require_bn",
-                       "refuse a network without BatchNorm (else statistics of synthetic images serve)",
-                       "model.require_bn");
+  flags.toggle_setting(
+      "require_bn",
+      "refuse a network without BatchNorm (else statistics of synthetic images serve)",
+      "model.require_bn");
   flags.preprocessing();
   flags.setting("seed", "N", "fixes every random draw", "process.seed");
   flags.setting("time_budget", "TIME", "end in 600, 600s, 10min or 2h (default: 10min)",

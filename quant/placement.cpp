@@ -91,7 +91,7 @@ std::vector<std::int64_t> named_weights(const Graph& graph, const QuantOptions& 
   return named_bits(graph, options.weights.layer_bits, "quantize.weights.layer_bits");
 }
 
-// Outputs with places, several, or values behind linear layers: what follows the last layers
+// Outputs with places, several, or values after linear layers: what follows the last layers
 // decodes boxes, resizes maps or joins unlike quantities, which no grid of 256 codes holds
 // together. (A convolution would run in float where no code follows it.)
 bool has_tail(const Graph& graph, const Ends& ends) {

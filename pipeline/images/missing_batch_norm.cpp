@@ -71,7 +71,8 @@ std::string note_of(const Kept& kept) {
   constexpr const char* kDoctor = " (`zsq inspect --doctor` says which, and how to keep them)";
   if (kept.is_too_little())
     return there + std::to_string(kept.folded + kept.without) +
-           " convolutions have none: statistics of synthetic images take the place of theirs" + kDoctor;
+           " convolutions have none: statistics of synthetic images take the place of theirs" +
+           kDoctor;
   return there + std::to_string(kept.folded) +
          " more were folded into their convolutions on export: their statistics are inferred from "
          "those of the others" +

@@ -40,9 +40,9 @@ TEST(Structure, MixedWidths) {
   EXPECT_EQ(faults_of(test::layer_zoo(), options), "");
 }
 
-// A ReLU behind a pool or an upsampling, as in LeNet and in decoders: a second grid there is one
+// A ReLU after a pool or an upsampling, as in LeNet and in decoders: a second grid there is one
 // that onnxruntime leaves out, and then it computes the next convolution in float.
-TEST(Structure, ClipsBehindMovesAreNoSecondGrid) {
+TEST(Structure, ClipsAfterMovesAreNoSecondGrid) {
   ZSQ_SKIP_WITHOUT_PYTHON();
   test::NetworkBuilder net;
   auto x = net.op("pool", models::MaxPool{{2, 2}, {2, 2}}, {net.conv("a", net.input(), 3, 8)});

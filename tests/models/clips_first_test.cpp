@@ -40,7 +40,7 @@ void expect_same(const Model& before, const Model& after) {
       execute(after.graph, after.parameters, x).equal(execute(before.graph, before.parameters, x)));
 }
 
-TEST(ClipsFirst, StandBehindTheLayer) {
+TEST(ClipsFirst, StandAfterTheLayer) {
   const std::vector<Movers> cases{{kPool},
                                   {Resize{{2, 2}}},
                                   {kPad},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is quantized behind the last layers, by what the outputs mean.
+// What is quantized after the last layers, by what the outputs mean.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -25,7 +25,7 @@ Names quantized_in(const models::Model& model) {
 }
 
 // Boxes in pixels and their scores in one row: 256 codes of the boxes are too few for the scores.
-TEST(Placement, WhatDecodesValuesBehindLinearLayersIsInFloat) {
+TEST(Placement, WhatDecodesValuesAfterLinearLayersIsInFloat) {
   NetworkBuilder net;
   NodeId x = net.conv_bn_relu("stem", net.input(), 3, 4);
   x = net.op("pool", models::GlobalAvgPool{false}, {x});
