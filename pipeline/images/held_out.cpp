@@ -13,7 +13,7 @@
 #include "pipeline/images/distilled.h"
 #include "pipeline/images/image_job.h"
 #include "pipeline/images/memory_need.h"
-#include "train/agreement.h"
+#include "pipeline/images/teacher_outputs.h"
 
 namespace zsq::pipeline {
 namespace {
@@ -114,7 +114,7 @@ std::vector<HeldOutImages> held_out_images(const models::Model& teacher, const s
        {}}};
   for (auto& kind : kinds) {
     kind.images = kind.images.to(teacher.parameters.device());
-    kind.logits = train::logits_of(teacher.graph, teacher.parameters, kind.images);
+    kind.logits = teacher_outputs(teacher, sha256, kind.images);
   }
   return kinds;
 }
