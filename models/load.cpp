@@ -28,6 +28,11 @@ enum class Format { onnx, safetensors, pth, torchscript, exported_program };
   throw Error(ErrorCode::bad_input, "'" + path.string() + "' " + what);
 }
 
+// Names a model of a framework whose files are not read; comes back from others.
+void refuse_foreign(const std::filesystem::path& path) {
+  if (const auto foreign = formats::foreign_format(path); !foreign.empty()) refuse(path, foreign);
+}
+
 // What torch.save, torch.jit.save and torch.export.save write are zip archives.
 Format detect_archive(const std::filesystem::path& path) {
   using Kind = formats::TorchArchive::Kind;
@@ -36,8 +41,10 @@ Format detect_archive(const std::filesystem::path& path) {
       return Format::torchscript;
     case Kind::exported_program:
       return Format::exported_program;
-    case Kind::checkpoint:
     case Kind::unknown:
+      refuse_foreign(path);
+      break;
+    case Kind::checkpoint:
       break;
   }
   return Format::pth;
@@ -47,8 +54,10 @@ Format detect_archive(const std::filesystem::path& path) {
 // files of PyTorch are zip archives, or a pickle of protocol 2 or later.
 Format detect_format(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) refuse(path, "does not exist; a model file was expected");
-  if (const auto foreign = formats::foreign_format(path); !foreign.empty()) refuse(path, foreign);
-  if (!std::filesystem::is_regular_file(path)) refuse(path, "is not a file");
+  if (!std::filesystem::is_regular_file(path)) {
+    refuse_foreign(path);
+    refuse(path, "is not a file");
+  }
   std::array<char, 9> head{};
   std::ifstream stream(path, std::ios::binary);
   stream.read(head.data(), head.size());
@@ -57,6 +66,7 @@ Format detect_format(const std::filesystem::path& path) {
   if (head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return Format::pth;
   if (head[8] == '{') return Format::safetensors;
   if (head[0] == '\x08') return Format::onnx;
+  refuse_foreign(path);
   refuse(path,
          "is of an unknown format; ONNX, safetensors and files of PyTorch (checkpoints, "
          "TorchScript, exported programs) are known");

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "formats/atomic_file.h"
-#include "formats/safetensors.h"
 #include "models/load.h"
 #include "parallel/ranks.h"
 #include "pipeline/images/image_job.h"
@@ -118,6 +117,17 @@ fs::path cache_folder() {
   return {};
 }
 
+std::string write_to_cache(const fs::path& file, const formats::SafetensorsFile& contents) {
+  try {
+    std::error_code unreachable;
+    fs::create_directories(file.parent_path(), unreachable);
+    formats::write_safetensors(file, contents);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 at::Tensor bank_images(const fs::path& bank, const models::Model& teacher, std::int64_t most) {
   const at::Tensor images = train::load_bank(bank, teacher).images;
   return images.narrow(0, 0, std::min(most, images.size(0))).to(teacher.parameters.device());
@@ -137,14 +147,8 @@ at::Tensor distilled_images(const models::Model& teacher, const std::string& sha
                                           (file.empty() ? "" : ", cached in " + file.string()));
   const at::Tensor images = make(teacher, recipe, set, observer);
   if (first && !file.empty()) {
-    try {
-      std::error_code unreachable;
-      fs::create_directories(file.parent_path(), unreachable);
-      formats::write_safetensors(file, {{{"images", models::to_array(images)}}, metadata});
-    } catch (const Error& error) {
-      observer.on_message(LogLevel::warning,
-                          std::string(error.what()) + "; the images are not cached");
-    }
+    const auto why = write_to_cache(file, {{{"images", models::to_array(images)}}, metadata});
+    if (!why.empty()) observer.on_message(LogLevel::warning, why + "; the images are not cached");
   }
   return images.to(teacher.parameters.device());
 }

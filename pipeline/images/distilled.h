@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/observer.h"
+#include "formats/safetensors.h"
 #include "models/graph.h"
 #include "recipes/recipe.h"
 
@@ -29,5 +30,10 @@ at::Tensor bank_images(const std::filesystem::path& bank, const models::Model& t
 
 // $ZSQ_CACHE, else $XDG_CACHE_HOME/zsq, else $HOME/.cache/zsq; empty if none is set.
 std::filesystem::path cache_folder();
+
+// Writes a file of that folder, which is made where it is missing; why it cannot be written, else
+// empty.
+std::string write_to_cache(const std::filesystem::path& file,
+                           const formats::SafetensorsFile& contents);
 
 }  // namespace zsq::pipeline

@@ -74,13 +74,8 @@ at::Tensor teacher_outputs(const models::Model& teacher, const std::string& sha2
   const fs::path file = file_for(teacher, sha256, images);
   if (auto kept = kept_outputs(file, teacher, images); kept.defined()) return kept;
   at::Tensor outputs = compute(teacher, images);
-  if (file.empty()) return outputs;
-  try {
-    std::error_code unreachable;
-    fs::create_directories(file.parent_path(), unreachable);
-    formats::write_safetensors(file, {{{kName, models::to_array(outputs.contiguous())}}, {}});
-  } catch (const Error&) {  // the images' own message tells of a folder that cannot be written
-  }
+  if (!file.empty())  // the images' own message tells of a folder that cannot be written
+    write_to_cache(file, {{{kName, models::to_array(outputs.contiguous())}}, {}});
   return outputs;
 }
 
