@@ -2,7 +2,9 @@
 """Networks whose weights and BatchNorm are drawn at random, as ONNX files, and what onnxruntime makes of them."""
 import os
 import pathlib
+import subprocess
 import tempfile
+import unittest
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the import, which starts it otherwise
 import numpy as np
@@ -115,3 +117,27 @@ def run(path, batch):
     options.log_severity_level = 3
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return {one.name: value for one, value in zip(session.get_outputs(), session.run(None, {"image": batch}))}
+
+
+class QuantizedFiles(unittest.TestCase):
+    """A folder with "float.onnx", which zsq quantizes to "out"."""
+
+    zsq_program = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def zsq(self, *words):
+        done = subprocess.run([self.zsq_program, *map(str, words)], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def quantize(self, *flags):
+        """W8A8 without data, by `instant` unless the flags name a recipe; the exported model, which is valid."""
+        recipe = [] if "--recipe" in flags else ["--recipe", "instant"]
+        self.zsq("quantize", self.folder / "float.onnx", "--scheme", "W8A8", "-o", self.folder / "out", "--set", "data.mean=0.5",
+                 "--set", "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags, *recipe)
+        exported = onnx.load(self.folder / "out/model.onnx")
+        onnx.checker.check_model(exported, full_check=True)
+        return exported

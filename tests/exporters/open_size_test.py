@@ -5,10 +5,7 @@
 
 Each is quantized to W8A8 without data; what the exported file gives is compared with the float file.
 """
-import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
 try:
@@ -16,29 +13,19 @@ try:
     import onnx
     from onnx import TensorProto
 
-    from drawn_network import SIDE, Network, images, run, save_signals
+    from drawn_network import SIDE, Network, QuantizedFiles, images, run, save_signals
 except ImportError:
     sys.exit(77)
 
 ZSQ = sys.argv.pop(1)
 
 
-class OpenSize(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class OpenSize(QuantizedFiles):
+    zsq_program = ZSQ
 
-    def zsq(self, *words):
-        done = subprocess.run([ZSQ, *map(str, words)], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def quantize(self, size):
-        self.zsq("quantize", self.folder / "float.onnx", "--scheme", "W8A8", "--recipe", "instant", "-o",
-                 self.folder / "out", "--set", "data.mean=0.5", "--set", "data.std=0.25", "--set",
-                 "process.agreement_images=16", "--image_size", size, "--quiet")
-        onnx.checker.check_model(onnx.load(self.folder / "out/model.onnx"), full_check=True)
-        entry = onnx.load(self.folder / "out/model.onnx").graph.input[0].type.tensor_type.shape.dim
+    def sides(self, size):
+        """The input of the file that is quantized at this size; 0: it is open."""
+        entry = self.quantize("--image_size", size).graph.input[0].type.tensor_type.shape.dim
         return [d.dim_value for d in entry]
 
     def agree(self, batches, most=.02):
@@ -66,7 +53,7 @@ class OpenSize(unittest.TestCase):
                 net.convolution("both", "c", 40, 16)
                 net.head("c", "map", 16, 5)
                 net.save(self.folder / "float.onnx", [("map", TensorProto.FLOAT)], ("height", "width"))
-                self.assertEqual(self.quantize(SIDE), [0, 3, 0, 0])
+                self.assertEqual(self.sides(SIDE), [0, 3, 0, 0])
                 whole = images(4, 48, 80)
                 self.agree([images(4), whole, whole[:, :, :37, :61], whole[:, :, :33, :42]])
                 # Layers still run in integers, and the size is that of codes.
@@ -81,7 +68,7 @@ class OpenSize(unittest.TestCase):
                 net.add("Add", ["up", "a"], ["both"])
                 net.head("both", "map", 16, 5)
                 net.save(self.folder / "float.onnx", [("map", TensorProto.FLOAT)], ("height", "width"))
-                self.assertEqual(self.quantize(SIDE), [0, 3, 0, 0])
+                self.assertEqual(self.sides(SIDE), [0, 3, 0, 0])
                 self.agree([images(4), images(4, 48, 80), images(4, 48, 80)[:, :, :36, :60]])
 
     def test_a_size_in_numbers_stays_that_size(self):
@@ -91,7 +78,7 @@ class OpenSize(unittest.TestCase):
                 ["sizes"], axis=0)
         net.add("Resize", ["classes", "", "", "sizes"], ["map"], mode="linear")
         net.save(self.folder / "float.onnx", [("map", TensorProto.FLOAT)], ("height", "width"))
-        self.assertEqual(self.quantize(SIDE), [0, 3, 0, 0])
+        self.assertEqual(self.sides(SIDE), [0, 3, 0, 0])
         self.agree([images(4), images(4, 48, 80)])
 
     # As a recogniser of text: columns become tokens, which linear layers and attention read.
@@ -117,7 +104,7 @@ class OpenSize(unittest.TestCase):
         net.add("Add", ["rows", "tokens"], ["sum"])
         net.add("MatMul", ["sum", net.weight("out.weight", [24, 9])], ["letters"])
         net.save(self.folder / "float.onnx", [("letters", TensorProto.FLOAT)], ("height", "width"))
-        self.assertEqual(self.quantize(f"{SIDE}x64"), [0, 3, SIDE, 0])
+        self.assertEqual(self.sides(f"{SIDE}x64"), [0, 3, SIDE, 0])
         self.agree([images(4, SIDE, 64), images(4, SIDE, 104), images(4, SIDE, 104)[..., :85]])
 
     def test_signals_are_of_any_length(self):

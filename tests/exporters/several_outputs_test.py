@@ -7,10 +7,8 @@ Each file is quantized to W8A8 without data; names, shapes, types and values of 
 file are compared with those of the float file, whose BatchNorm and weights are drawn at random.
 """
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 try:
@@ -18,30 +16,21 @@ try:
     import onnx
     from onnx import TensorProto, helper
 
-    from drawn_network import SIDE, Network, images, run, save_signals
+    from drawn_network import SIDE, Network, QuantizedFiles, images, run, save_signals
 except ImportError:
     sys.exit(77)
 
 ZSQ = sys.argv.pop(1)
 
 
-class SeveralOutputs(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+class SeveralOutputs(QuantizedFiles):
+    zsq_program = ZSQ
 
     def quantized(self, network, outputs, *flags, batch=8, sides=(SIDE, SIDE)):
         """What the float file and the exported one give, and the report."""
         path, out = self.folder / "float.onnx", self.folder / "out"
         network.save(path, outputs, sides)
-        words = [ZSQ, "quantize", str(path), "--scheme", "W8A8", "-o", str(out), "--set", "data.mean=0.5", "--set",
-                 "data.std=0.25", "--set", "process.agreement_images=16", "--quiet", *flags]
-        words += [] if "--recipe" in flags else ["--recipe", "instant"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        exported = onnx.load(out / "model.onnx")
-        onnx.checker.check_model(exported, full_check=True)
+        exported = self.quantize(*flags)
         codes = [c for c in exported.graph.initializer if c.data_type == TensorProto.INT8 and len(c.dims) > 1]
         self.assertGreaterEqual(len(codes), 2)
         given = images(1)[0] if network.one_image else images(batch)
